@@ -1,0 +1,265 @@
+"""One Struct per kind of record under `matrices/`. Unknown keys are refused, so a misspelt key cannot hide.
+
+Versions stay text in the records; `matrix.load` parses them once. Every record names its sources. Compute capabilities are `8.6`,
+CUDA releases `12.9`, memory MiB, dates ISO 8601.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+Arch = Literal["x86_64", "aarch64"]
+# How a fact is known: read in the artefact; stated by the release's own build pipeline; taken from the neighbouring releases; not verified.
+Basis = Literal["artefact", "pipeline", "neighbour", "unverified"]
+
+
+class Record(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, omit_defaults=True):
+    """What every record has."""
+
+    sources: list[str]
+    note: str | None = None
+
+
+class PtxKernel(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, omit_defaults=True):
+    """Kernels that exist only as PTX above `sass_below`: a driver older than `cuda` cannot translate them.
+
+    `component` is the extension (e.g. `flash-attn 2`), `compute` what the PTX targets, `isa` its PTX version, `cuda` the toolkit that
+    introduced that PTX version. Devices whose compute capability is at least `needed_from` execute the PTX.
+    """
+
+    component: str
+    compute: str
+    isa: str
+    cuda: str
+    needed_from: str
+    basis: Basis
+
+
+class VllmBuild(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, omit_defaults=True):
+    """One wheel of a release.
+
+    `variant` "" = the wheel on the package index, `cu129` etc. = a wheel of the project's release page (`url`).
+    `cuda` = nvcc it was compiled with; `cuda_major` = major of the libcudart it needs. `torch_variant` = the variant of torch it must be
+    paired with when that is not the index's default. `glibc_tag` = what the installer checks, `glibc_needed` = what its binaries need.
+    `gpu_code` = compute capabilities with machine code inside, `gpu_code_ptx` = those with PTX of the main extension.
+    """
+
+    arch: Arch
+    variant: str = ""
+    cuda: str | None = None
+    cuda_major: int | None = None
+    torch_variant: str | None = None
+    platform_tags: list[str] = []
+    python_tags: list[str] = []
+    url: str | None = None
+    glibc_tag: str | None = None
+    glibc_needed: str | None = None
+    glibc_needed_by: str | None = None
+    gpu_code: list[str] | None = None
+    gpu_code_ptx: list[str] = []
+    gpu_code_basis: Basis = "unverified"
+    ptx_kernels: list[PtxKernel] = []
+
+
+class VllmRelease(Record, frozen=True, kw_only=True):
+    """One vLLM release. `requires` maps a package to its specifier as the wheel's metadata states it; `pythons` those it is built for."""
+
+    version: str
+    released: str
+    yanked: bool = False
+    requires_python: str
+    pythons: list[str]
+    requires: dict[str, str]
+    constraints: dict[str, str] = {}
+    builds: list[VllmBuild]
+
+
+class EngineRange(Record, frozen=True, kw_only=True):
+    """Which engine a range of releases runs, and what `VLLM_USE_V1` does there.
+
+    `switch`: absent = the variable does not exist; selects; zero-fails; ignored; warns. `v1_min_capability`: below it V1 refuses or
+    falls back to V0 where V0 exists.
+    """
+
+    releases: str
+    default: Literal["v0", "v1"]
+    available: list[Literal["v0", "v1"]]
+    v0_min_capability: str | None = None
+    v1_min_capability: str | None = None
+    switch: Literal["absent", "selects", "zero-fails", "ignored", "warns"]
+
+
+class TorchVariant(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, omit_defaults=True):
+    """One CUDA variant of a torch release on the project's own index; `gpu_code` per architecture."""
+
+    variant: str
+    cuda: str
+    gpu_code: dict[Arch, list[str]]
+    ptx: list[str] = []
+    listed: bool = True
+    basis: Basis
+
+
+class TorchRelease(Record, frozen=True, kw_only=True):
+    """One torch release. `index_cuda` = CUDA of the wheel on the package index, null = a CPU build there."""
+
+    version: str
+    released: str
+    requires_python: str
+    pythons: list[str] = []
+    index_cuda: dict[Arch, str | None]
+    index_gpu_code: dict[Arch, list[str]] = {}
+    glibc_tag: dict[Arch, str] = {}
+    cudnn: str | None = None
+    nccl: str | None = None
+    triton: str | None = None
+    variants: list[TorchVariant] = []
+
+
+class CudaMajor(Record, frozen=True, kw_only=True):
+    """Minor-version compatibility: the oldest Linux driver that runs any release of this CUDA major."""
+
+    major: int
+    min_driver: str
+
+
+class CudaToolkit(Record, frozen=True, kw_only=True):
+    """A toolkit release and the driver bundled with it (not its minimum)."""
+
+    cuda: str
+    update: str
+    bundled_driver: str | None = None
+
+
+class PtxIsa(Record, frozen=True, kw_only=True):
+    """The toolkit release that introduced a PTX ISA version."""
+
+    isa: str
+    cuda: str
+
+
+class DriverBranch(Record, frozen=True, kw_only=True):
+    """A driver branch: its kind, end of life (ISO month or null = not known), the CUDA release it shows, its last GPU generations."""
+
+    branch: int
+    kind: str | None = None
+    end_of_life: str | None = None
+    ended: bool | None = None
+    max_cuda: str | None = None
+
+
+class ArchitectureSupport(Record, frozen=True, kw_only=True):
+    """Which CUDA majors and driver branches still know a GPU architecture; null = still supported."""
+
+    architecture: str
+    capabilities: list[str]
+    last_cuda_major: int | None = None
+    last_branch: int | None = None
+
+
+class CudaFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """`matrices/cuda.json`."""
+
+    majors: list[CudaMajor]
+    toolkits: list[CudaToolkit]
+    ptx: list[PtxIsa]
+    branches: list[DriverBranch]
+    architectures: list[ArchitectureSupport]
+
+
+class GpuModel(Record, frozen=True, kw_only=True):
+    """One GPU as NVML names it. `first_driver` = the first release of each branch that lists it."""
+
+    name: str
+    aliases: list[str] = []
+    kind: str
+    compute_capability: str
+    architecture: str
+    memory_mib: int | None = None
+    memory_gb: float | None = None
+    unified_memory: bool = False
+    host_arch: str = "any"
+    mainland_variant: bool = False
+    nvlink: bool = False
+    nvswitch_board: bool = False
+    bandwidth_gb_s: float | None = None
+    forward_compatibility: bool = False
+    first_driver: dict[str, str] = {}
+    last_branch: int | None = None
+    pci_ids: list[str] = []
+
+
+class Distribution(Record, frozen=True, kw_only=True):
+    """An operating system release: its glibc and default Python."""
+
+    id: str
+    version: str
+    glibc: str
+    python: str | None = None
+
+
+class CloudSign(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, omit_defaults=True):
+    """One sign of a provider. `kind` file: `path` exists and, with `pattern`, its first 64 KiB match the regular expression
+    (`re.search`, case ignored); kind env: the variable `name` is set and matches."""
+
+    kind: Literal["file", "env"]
+    path: str | None = None
+    name: str | None = None
+    pattern: str | None = None
+    confidence: str
+
+
+class CloudProvider(Record, frozen=True, kw_only=True):
+    """A cloud or GPU rental platform. `mainland` = in mainland China; `mirrors` = ids of pypi mirrors in order of preference.
+
+    `level` host = the machine's maker; platform = a service on top of a host (rental platform, notebook service).
+    """
+
+    id: str
+    name: str
+    name_zh: str | None = None
+    mainland: bool = False
+    level: Literal["host", "platform"] = "host"
+    signs: list[CloudSign]
+    mirrors: list[str] = []
+
+
+class Mirror(Record, frozen=True, kw_only=True):
+    """A public mirror. `scope` public or the cloud's own network (`vpc`), which is only planned once tested.
+
+    `layout`: simple = PEP 503 index; flat = one listing of files per variant. `{variant}` in `url` stands for cu129 etc.
+    """
+
+    id: str
+    kind: Literal["python-index", "torch-wheels", "model-hub", "github", "python-builds"]
+    url: str
+    scope: Literal["public", "vpc"]
+    layout: Literal["simple", "flat", "hub", "prefix"] = "simple"
+    cloud: str | None = None
+    regions: list[str] = []
+
+
+class Policy(Record, frozen=True, kw_only=True):
+    """Choices of ours, not facts: the oldest release planned unasked, the Python planned where a new interpreter is needed."""
+
+    oldest_planned: str
+    planned_python: str
+    max_findings_shown: int = 5
+
+
+class ModelCard(Record, frozen=True, kw_only=True):
+    """A model known without a network: its configuration (the text of `config.json`) and, where known, its weights in bytes."""
+
+    id: str
+    config: dict[str, object]
+    weights_bytes: int | None = None
+    weights_basis: Basis | None = None
+
+
+class MatrixInfo(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """`matrices/matrix.json`: schema version and date of the data."""
+
+    schema: int
+    date: str

@@ -1,0 +1,63 @@
+"""The answer of the memory model: what a GPU's memory goes to, and the settings that fit. Sizes in GiB per GPU."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import msgspec
+
+from envcheck.model.text import Text
+
+SizeVerdict = Literal["fits", "tight", "does-not-fit", "unknown"]
+FailureKind = Literal["weights", "no-kv-blocks", "kv-too-small", "free-memory", "profile-run", "encoder", "sampler-warmup", "cuda-graphs", "host-memory"]
+
+
+class PerGpu(msgspec.Struct, frozen=True):
+    """GiB on the most loaded GPU: `total` as CUDA reports it, `budget` = utilization x total; the terms; what is left for the KV cache."""
+
+    total: float | None = None
+    budget: float | None = None
+    weights: float | None = None
+    activation: float | None = None
+    sampler: float | None = None
+    encoder: float | None = None
+    non_torch: float | None = None
+    cuda_graphs: float | None = None
+    kv_cache: float | None = None
+
+
+class KvCache(msgspec.Struct, frozen=True):
+    """`bytes_per_token` of one GPU's rank; `tokens` the pool holds; `max_concurrency` requests of max_model_len."""
+
+    bytes_per_token: float | None = None
+    tokens: int | None = None
+    max_concurrency: float | None = None
+
+
+class SizeFailure(msgspec.Struct, frozen=True):
+    """Why it does not fit; GiB; `max_model_len` the largest that would."""
+
+    kind: FailureKind
+    needed_gib: float | None = None
+    available_gib: float | None = None
+    max_model_len: int | None = None
+
+
+class Suggestion(msgspec.Struct, frozen=True):
+    """Serve arguments (snake case) that fit, each with its reason in the same order."""
+
+    serve_args: dict[str, Any] = {}
+    why: list[Text] = []
+
+
+class SizeResult(msgspec.Struct, frozen=True):
+    """The memory budget. `unknowns` says what was missing when the verdict is `unknown`."""
+
+    verdict: SizeVerdict
+    engine: str | None
+    per_gpu_gib: PerGpu
+    kv: KvCache
+    failure: SizeFailure | None
+    suggested: Suggestion
+    confidence: Literal["measured", "derived", "guess"]
+    unknowns: list[Text] = []

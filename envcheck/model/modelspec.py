@@ -1,0 +1,23 @@
+"""A model as the memory arithmetic needs it, read from a Hugging Face `config.json` (or ModelScope's, which is the same)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+
+class ModelSource(msgspec.Struct, frozen=True):
+    """Where the configuration came from: `folder`, `catalogue`, `hub`, `request`; `place` a path or URL."""
+
+    kind: str
+    place: str
+
+
+class ModelSpec(msgspec.Struct, frozen=True, omit_defaults=True):
+    """`name` as asked for; `config` the configuration as an object; `weights_bytes` the whole checkpoint's bytes where known."""
+
+    name: str
+    config: dict[str, Any]
+    source: ModelSource
+    weights_bytes: int | None = None

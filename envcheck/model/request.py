@@ -1,0 +1,37 @@
+"""What the user asked for."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import msgspec
+
+Want = Literal["check", "size", "diagnose", "plan"]
+
+
+class GateTarget(msgspec.Struct, frozen=True):
+    """The host an image is meant for, where it is not the host at hand."""
+
+    gpu: str | None = None
+    driver: str | None = None
+
+
+class Gate(msgspec.Struct, frozen=True):
+    """The policy: which severity fails, and what an unknown verdict counts as."""
+
+    target: GateTarget | None = None
+    fail_on: Literal["error", "warning", "info"] = "error"
+    unknown: Literal["pass", "fail", "unknown"] = "unknown"
+
+
+class Request(msgspec.Struct, frozen=True):
+    """`vllm` is a release or a version specifier; `serve_args` are vLLM's own, in snake case; `weights_gib` in GiB per GPU."""
+
+    vllm: str | None = None
+    model: str | None = None
+    model_config: dict[str, Any] | None = None
+    weights_gib: float | None = None
+    engine: str | None = None
+    serve_args: dict[str, Any] = {}
+    first_start: bool | None = None
+    gate: Gate | None = None

@@ -1,0 +1,134 @@
+"""The port: what a probe may ask of a host. `RealSystem` answers from this machine, `RootedSystem` from a recorded folder.
+
+Every answer is a fact: an operation never raises for what a host lacks or refuses. Paths are absolute POSIX paths of the host looked at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Protocol
+
+import msgspec
+
+from envcheck.model.fact import Fact
+
+READ_LIMIT = 65_536  # bytes; a fact file is small, and a hostile one must not fill memory
+
+
+class CommandResult(msgspec.Struct, frozen=True):
+    """A finished command: exit status and bounded output, decoded as UTF-8 with replacement."""
+
+    status: int
+    stdout: str
+    stderr: str
+
+
+class DiskSpace(msgspec.Struct, frozen=True):
+    """Space of the file system holding a path, bytes."""
+
+    total_bytes: int
+    free_bytes: int
+
+
+class HttpAnswer(msgspec.Struct, frozen=True):
+    """An HTTP answer: status, body (bounded), final URL."""
+
+    status: int
+    body: bytes
+    url: str
+
+
+class NvmlGpu(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One device as NVML reads it; memory in bytes. A field is None where NVML does not support it; `errors` maps the failed read to
+    the NVML error's name, `lost` is set when the handle itself could not be had."""
+
+    index: int
+    name: str | None = None
+    uuid: str | None = None
+    pci_bus_id: str | None = None
+    compute_capability: tuple[int, int] | None = None
+    memory_total_bytes: int | None = None
+    memory_free_bytes: int | None = None
+    memory_reserved_bytes: int | None = None
+    mig_current: bool | None = None
+    mig_devices: list[NvmlMigDevice] = []
+    fabric_state: str | None = None  # unsupported | not-started | in-progress | completed
+    fabric_status: str | None = None
+    nvlink_peers: list[str] = []  # gpu | switch | other, one an active link
+    virtualization: str | None = None  # none | passthrough | vgpu | host-vgpu
+    processes: list[NvmlProcess] | None = None
+    lost: str | None = None
+    errors: dict[str, str] = {}
+
+
+class NvmlMigDevice(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A MIG device; memory in bytes."""
+
+    uuid: str | None = None
+    name: str | None = None
+    memory_total_bytes: int | None = None
+    memory_free_bytes: int | None = None
+
+
+class NvmlProcess(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A process on a device; `used_bytes` None = NVML does not say."""
+
+    pid: int
+    used_bytes: int | None = None
+
+
+class NvmlReport(msgspec.Struct, frozen=True, omit_defaults=True):
+    """All that NVML said in one visit. `status` is `ok` or the error's name (`LibraryNotFound`, `DriverNotLoaded`,
+    `LibRmVersionMismatch`, `Timeout`, `Crashed`, …); `cuda_version` as NVML counts it, 12040 = 12.4."""
+
+    status: str
+    detail: str | None = None
+    driver_version: str | None = None
+    nvml_version: str | None = None
+    cuda_version: int | None = None
+    gpus: list[NvmlGpu] = []
+
+
+class System(Protocol):
+    """One host."""
+
+    def read(self, path: str, limit: int = READ_LIMIT) -> Fact[bytes]:
+        """The first `limit` bytes of a regular or virtual file."""
+
+    def exists(self, path: str) -> bool:
+        """Whether the path is there, links followed."""
+
+    def resolve(self, path: str) -> Fact[str]:
+        """The path with every link followed."""
+
+    def glob(self, pattern: str, limit: int = 512) -> tuple[str, ...]:
+        """Paths matching a pattern (`*`, `?`, `[…]`; no `**`), sorted, at most `limit`."""
+
+    def run(self, argv: Sequence[str], timeout: float = 2.0) -> Fact[CommandResult]:
+        """A command without a shell, `LC_ALL=C`, output bounded, killed with its children at the time limit (seconds).
+
+        Absent = no such command; Unreadable = refused or timed out."""
+
+    def which(self, name: str) -> str | None:
+        """The path of an executable on PATH."""
+
+    def env(self) -> Mapping[str, str]:
+        """The environment of the process looked at."""
+
+    def nvml(self) -> NvmlReport:
+        """NVML, read once in a child process with a deadline."""
+
+    def libcuda_version(self) -> Fact[int]:
+        """`cuDriverGetVersion` of the libcuda.so.1 the loader takes, e.g. 12040, read in the same child as NVML."""
+
+    def disk(self, path: str) -> Fact[DiskSpace]:
+        """Space where `path` lies, or where its nearest existing parent lies."""
+
+    def uname(self) -> Fact[tuple[str, str, str]]:
+        """(system, kernel release, machine)."""
+
+    def libc(self) -> Fact[tuple[str, str]]:
+        """(name, version) of the C library, e.g. ("glibc", "2.35")."""
+
+    def http_get(self, url: str, headers: Mapping[str, str], timeout: float = 5.0, limit: int = 4 << 20) -> Fact[HttpAnswer]:
+        """One GET, redirects followed within https, body bounded. Unreadable = could not be asked."""
