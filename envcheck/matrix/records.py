@@ -10,6 +10,8 @@ from typing import Literal
 
 import msgspec
 
+from envcheck.model.cloud import CloudSign
+
 Arch = Literal["x86_64", "aarch64"]
 # How a fact is known: read in the artefact; stated by the release's own build pipeline; taken from the neighbouring releases; not verified.
 Basis = Literal["artefact", "pipeline", "neighbour", "unverified"]
@@ -198,17 +200,6 @@ class Distribution(Record, frozen=True, kw_only=True):
     version: str
     glibc: str
     python: str | None = None
-
-
-class CloudSign(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, omit_defaults=True):
-    """One sign of a provider. `kind` file: `path` exists and, with `pattern`, its first 64 KiB match the regular expression
-    (`re.search`, case ignored); kind env: the variable `name` is set and matches."""
-
-    kind: Literal["file", "env"]
-    path: str | None = None
-    name: str | None = None
-    pattern: str | None = None
-    confidence: str
 
 
 class CloudProvider(Record, frozen=True, kw_only=True):
