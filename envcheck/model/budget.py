@@ -9,7 +9,9 @@ import msgspec
 from envcheck.model.text import Text
 
 SizeVerdict = Literal["fits", "tight", "does-not-fit", "unknown"]
-FailureKind = Literal["weights", "no-kv-blocks", "kv-too-small", "free-memory", "profile-run", "encoder", "sampler-warmup", "cuda-graphs", "host-memory"]
+FailureKind = Literal[
+    "weights", "no-kv-blocks", "kv-too-small", "free-memory", "profile-run", "encoder", "sampler-warmup", "cuda-graphs", "host-memory"
+]
 
 
 class PerGpu(msgspec.Struct, frozen=True):

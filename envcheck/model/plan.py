@@ -25,7 +25,8 @@ class Stack(msgspec.Struct, frozen=True):
     """One vLLM wheel with the torch it runs on and the interpreter it goes into.
 
     `variant` "" = the package index's wheel. `torch_variant` "" = torch from the package index too. `python` = the planned `X.Y`;
-    `new_python` when the host's own interpreter does not serve."""
+    `new_python` when the host's own interpreter does not serve.
+    """
 
     vllm: str
     variant: str
@@ -84,7 +85,8 @@ class ServeConfig(msgspec.Struct, frozen=True):
 class Plan(msgspec.Struct, frozen=True):
     """`stack` None = nothing runs here as it is; then `ways_out` says what would. `alternatives` run here too, best first.
 
-    `not_possible` maps a release to what clashes, for the releases nearest to the choice."""
+    `not_possible` maps a release to what clashes, for the releases nearest to the choice.
+    """
 
     schema: str
     stack: Stack | None

@@ -40,7 +40,8 @@ class HttpAnswer(msgspec.Struct, frozen=True):
 
 class NvmlGpu(msgspec.Struct, frozen=True, omit_defaults=True):
     """One device as NVML reads it; memory in bytes. A field is None where NVML does not support it; `errors` maps the failed read to
-    the NVML error's name, `lost` is set when the handle itself could not be had."""
+    the NVML error's name, `lost` is set when the handle itself could not be had.
+    """
 
     index: int
     name: str | None = None
@@ -79,7 +80,8 @@ class NvmlProcess(msgspec.Struct, frozen=True, omit_defaults=True):
 
 class NvmlReport(msgspec.Struct, frozen=True, omit_defaults=True):
     """All that NVML said in one visit. `status` is `ok` or the error's name (`LibraryNotFound`, `DriverNotLoaded`,
-    `LibRmVersionMismatch`, `Timeout`, `Crashed`, …); `cuda_version` as NVML counts it, 12040 = 12.4."""
+    `LibRmVersionMismatch`, `Timeout`, `Crashed`, …); `cuda_version` as NVML counts it, 12040 = 12.4.
+    """
 
     status: str
     detail: str | None = None
@@ -107,7 +109,8 @@ class System(Protocol):
     def run(self, argv: Sequence[str], timeout: float = 2.0) -> Fact[CommandResult]:
         """A command without a shell, `LC_ALL=C`, output bounded, killed with its children at the time limit (seconds).
 
-        Absent = no such command; Unreadable = refused or timed out."""
+        Absent = no such command; Unreadable = refused or timed out.
+        """
 
     def which(self, name: str) -> str | None:
         """The path of an executable on PATH."""
