@@ -8,7 +8,9 @@ import msgspec
 
 
 class CloudSign(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, omit_defaults=True):
-    """One sign of a provider. `kind` file: `path` exists and, with `pattern`, its first 64 KiB match the regular expression
+    """One sign of a provider.
+
+    `kind` file: `path` exists and, with `pattern`, its first 64 KiB match the regular expression
     (`re.search`, case ignored); kind env: the variable `name` is set and, with `pattern`, its value matches.
     """
 

@@ -39,7 +39,9 @@ class HttpAnswer(msgspec.Struct, frozen=True):
 
 
 class NvmlGpu(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One device as NVML reads it; memory in bytes. A field is None where NVML does not support it; `errors` maps the failed read to
+    """One device as NVML reads it; memory in bytes.
+
+    A field is None where NVML does not support it; `errors` maps the failed read to
     the NVML error's name, `lost` is set when the handle itself could not be had.
     """
 
@@ -79,7 +81,9 @@ class NvmlProcess(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class NvmlReport(msgspec.Struct, frozen=True, omit_defaults=True):
-    """All that NVML said in one visit. `status` is `ok` or the error's name (`LibraryNotFound`, `DriverNotLoaded`,
+    """All that NVML said in one visit.
+
+    `status` is `ok` or the error's name (`LibraryNotFound`, `DriverNotLoaded`,
     `LibRmVersionMismatch`, `Timeout`, `Crashed`, …); `cuda_version` as NVML counts it, 12040 = 12.4.
     """
 
