@@ -9,6 +9,7 @@ import msgspec
 from envcheck.model.finding import Finding, Verdict
 from envcheck.model.host import HostReport
 from envcheck.model.plan import Clash, Plan
+from envcheck.model.text import Text
 
 CHECK_SCHEMA = "envcheck.check/1"
 
@@ -20,6 +21,7 @@ class CheckReport(msgspec.Struct, frozen=True):
     `vllm` is the release judged: the installed or requested one, or the newest that runs; None where none does.
     `binding` is the constraint that decides: of a blocked host the first error; of a host that runs an older release than the newest,
     what keeps the newest from running; None where nothing binds. It applies to `binding_release`.
+    `undecided` names the deciding facts that are not known, when the verdict is unknown.
     """
 
     schema: str
@@ -33,3 +35,4 @@ class CheckReport(msgspec.Struct, frozen=True):
     findings: tuple[Finding, ...]
     host: HostReport
     plan: Plan | None
+    undecided: tuple[Text, ...] = ()
