@@ -44,8 +44,11 @@ class VllmBuild(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
 
     `variant` "" = the wheel on the package index, `cu129` etc. = a wheel of the project's release page (`url`).
     `cuda` = nvcc it was compiled with; `cuda_major` = major of the libcudart it needs. `torch_variant` = the variant of torch it must be
-    paired with when that is not the index's default. `glibc_tag` = what the installer checks, `glibc_needed` = what its binaries need.
-    `gpu_code` = compute capabilities with machine code inside, `gpu_code_ptx` = those with PTX of the main extension.
+    paired with when that is not the index's default. `url` may hold `{python}` = the CPython tag (`cp310`) where a release has one wheel
+    per Python. `glibc_tag` = what the installer checks, `glibc_needed` and `libstdcxx_needed` = what its binaries need, in the members
+    `glibc_needed_by` where not in all. `gpu_code` = compute capabilities with machine code of the main extensions inside,
+    `gpu_code_ptx` = those with PTX of all their kernels (PTX of some kernels only, as every release since 0.9.0 has, is no help to a
+    GPU without machine code; see `ptx_kernels`).
     """
 
     arch: Arch
@@ -56,9 +59,12 @@ class VllmBuild(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
     platform_tags: list[str] = []
     python_tags: list[str] = []
     url: str | None = None
+    url_basis: Basis = "unverified"
     glibc_tag: str | None = None
     glibc_needed: str | None = None
     glibc_needed_by: str | None = None
+    libstdcxx_needed: str | None = None
+    glibc_basis: Basis = "unverified"
     gpu_code: list[str] | None = None
     gpu_code_ptx: list[str] = []
     gpu_code_basis: Basis = "unverified"
@@ -94,10 +100,15 @@ class EngineRange(Record, frozen=True, kw_only=True):
 
 
 class TorchVariant(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, omit_defaults=True):
-    """One CUDA variant of a torch release on the project's own index; `gpu_code` per architecture."""
+    """One CUDA variant of a torch release on the project's own index.
+
+    `archs` = machines it is built for; `gpu_code` per machine, missing = not known. `listed` False = on the server but in no published
+    list of variants.
+    """
 
     variant: str
     cuda: str
+    archs: list[Arch]
     gpu_code: dict[Arch, list[str]]
     ptx: list[str] = []
     listed: bool = True
@@ -254,3 +265,10 @@ class MatrixInfo(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_onl
 
     schema: int
     date: str
+
+
+class FindingCode(Record, frozen=True, kw_only=True):
+    """A finding code of the published vocabulary and what it means, in English."""
+
+    code: str
+    meaning: str

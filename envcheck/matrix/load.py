@@ -1,0 +1,266 @@
+"""The matrix: every file read when first asked for, look-ups by dictionaries made once."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from packaging.version import InvalidVersion, Version
+
+from envcheck.errors import MatrixError
+from envcheck.matrix.decode import decode, decoder_of, invalid, release_files
+from envcheck.matrix.gpu_names import GpuNames
+from envcheck.matrix.locate import SCHEMA, locate
+from envcheck.matrix.records import (
+    CloudProvider,
+    CudaFile,
+    Distribution,
+    DriverBranch,
+    EngineRange,
+    FindingCode,
+    GpuModel,
+    MatrixInfo,
+    Mirror,
+    ModelCard,
+    Policy,
+    TorchRelease,
+    VllmRelease,
+)
+from envcheck.matrix.release import Release, engine_of
+from envcheck.matrix.spec import Resolved, later_posts, matching, resolve
+from envcheck.matrix.torch_release import Torch
+from envcheck.model.cloud import CloudMatcher
+from envcheck.model.versions import DriverVersion, driver_version, numbers
+
+_CACHED_SPECS = 4096  # a batch of hostile questions must not fill memory
+
+
+def load(explicit: str | Path | None = None) -> Matrix:
+    """The matrix to use, by the order of `locate`. Raises MatrixError; a bad file is found when it is first read."""
+    return Matrix(locate(explicit))
+
+
+class Matrix:
+    """The facts of one folder. Every look-up returns None for what the matrix does not know."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.info: MatrixInfo = self._read("matrix.json", MatrixInfo)
+        if self.info.schema != SCHEMA:
+            raise MatrixError("error.matrix-schema", folder=str(folder), schema=self.info.schema, expected=SCHEMA)
+        self._resolved: dict[str, Resolved | None] = {}
+        self._matching: dict[str, tuple[Release, ...]] = {}
+        self._engines: dict[Version, EngineRange | None] = {}
+
+    def _read(self, name: str, type_: Any) -> Any:
+        return decode(self.folder / name, decoder_of(type_))
+
+    # vLLM ------------------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def releases(self) -> tuple[Release, ...]:
+        """Every vLLM release, newest version first."""
+        decoder = decoder_of(list[VllmRelease])
+        found = []
+        for path in release_files(self.folder):
+            for place, record in enumerate(decode(path, decoder)):
+                try:
+                    found.append(Release(record, Version(record.version)))
+                except InvalidVersion:
+                    raise invalid(path, f"`{record.version}` is no version - at `$[{place}].version`") from None
+        found.sort(key=lambda release: release.version, reverse=True)
+        return tuple(found)
+
+    @cached_property
+    def _by_name(self) -> dict[str, Release]:
+        return {release.raw: release for release in self.releases}
+
+    def release(self, version: str) -> Release | None:
+        """The release of exactly this name, its local label (`+cu129`) left out."""
+        found = self._by_name.get(version)
+        if found is not None:
+            return found
+        resolved = self.resolve(version)
+        return resolved.release if resolved is not None and resolved.exact else None
+
+    def resolve(self, version: str) -> Resolved | None:
+        """The release that an installed version stands for; `exact` says whether it is that release."""
+        if version not in self._resolved:
+            _bound(self._resolved)
+            self._resolved[version] = resolve(version, self.releases)
+        return self._resolved[version]
+
+    def matching(self, spec: str) -> tuple[Release, ...]:
+        """The releases meant by `0.19.1`, `0.19`, `>=0.8,<0.10`, `latest`, newest first. Raises UsageError when there is none."""
+        if spec not in self._matching:
+            _bound(self._matching)
+            self._matching[spec] = matching(spec, self.releases)
+        return self._matching[spec]
+
+    def later_posts(self, release: Release) -> tuple[Release, ...]:
+        """Post releases that replace a release, newest first."""
+        return later_posts(release, self.releases)
+
+    @cached_property
+    def engines(self) -> tuple[EngineRange, ...]:
+        """Engine ranges, in the order of the file."""
+        return tuple(self._read("engines.json", list[EngineRange]))
+
+    def engine(self, release: Release) -> EngineRange | None:
+        """Which engine a release runs."""
+        if release.version not in self._engines:
+            self._engines[release.version] = engine_of(release.version, self.engines)
+        return self._engines[release.version]
+
+    # torch, CUDA, drivers --------------------------------------------------------------------------------------------
+
+    @cached_property
+    def torch_releases(self) -> tuple[Torch, ...]:
+        """Every torch release, newest version first."""
+        path = self.folder / "torch.json"
+        found = []
+        for place, record in enumerate(self._read("torch.json", list[TorchRelease])):
+            try:
+                found.append(Torch(record, Version(record.version)))
+            except InvalidVersion:
+                raise invalid(path, f"`{record.version}` is no version - at `$[{place}].version`") from None
+        return tuple(sorted(found, key=lambda torch: torch.version, reverse=True))
+
+    @cached_property
+    def _torch_by_name(self) -> dict[str, Torch]:
+        return {torch.raw: torch for torch in self.torch_releases}
+
+    def torch(self, version: str) -> Torch | None:
+        """A torch release by its public version; the local label does not matter (`2.10.0+cu128`)."""
+        return self._torch_by_name.get(version.split("+", 1)[0].strip())
+
+    @cached_property
+    def cuda(self) -> CudaFile:
+        """Toolkits, PTX versions, driver branches, architectures."""
+        found: CudaFile = self._read("cuda.json", CudaFile)
+        return found
+
+    @cached_property
+    def _floors(self) -> dict[int, DriverVersion]:
+        return {entry.major: found for entry in self.cuda.majors if (found := driver_version(entry.min_driver))}
+
+    def cuda_floor(self, major: int) -> DriverVersion | None:
+        """The oldest driver that runs any release of a CUDA major, by minor-version compatibility."""
+        return self._floors.get(major)
+
+    @cached_property
+    def _branches(self) -> dict[int, DriverBranch]:
+        return {entry.branch: entry for entry in self.cuda.branches}
+
+    def branch(self, driver: DriverVersion | int) -> DriverBranch | None:
+        """The branch of a driver, by its first number."""
+        return self._branches.get(driver if isinstance(driver, int) else driver.branch)
+
+    @cached_property
+    def _shown(self) -> list[tuple[int, tuple[int, ...]]]:
+        pairs = [(entry.branch, numbers(entry.max_cuda)) for entry in self.cuda.branches if entry.max_cuda]
+        return sorted(((branch, found) for branch, found in pairs if found), reverse=True)
+
+    def driver_max_cuda(self, driver: DriverVersion) -> tuple[int, ...] | None:
+        """The CUDA release a driver supports, e.g. (12, 4): its branch's, else the next lower branch's known one."""
+        return next((cuda for branch, cuda in self._shown if branch <= driver.branch), None)
+
+    # GPUs ------------------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def gpus(self) -> tuple[GpuModel, ...]:
+        """Every GPU, by name."""
+        return tuple(self._read("gpus.json", list[GpuModel]))
+
+    @cached_property
+    def _names(self) -> GpuNames:
+        return GpuNames(self.gpus)
+
+    def gpu(self, name: str) -> GpuModel | None:
+        """A GPU by name: brand words, case, MIG and vGPU endings do not matter."""
+        return self._names.find(name)
+
+    @cached_property
+    def _by_pci(self) -> dict[str, GpuModel]:
+        found: dict[str, GpuModel] = {}
+        for gpu in self.gpus:
+            for device in gpu.pci_ids:
+                found.setdefault(device, gpu)
+        return found
+
+    def gpu_by_pci(self, device: str) -> GpuModel | None:
+        """A GPU by its PCI device id, hexadecimal with or without `0x`."""
+        return self._by_pci.get(device.lower().removeprefix("0x"))
+
+    # places ----------------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def distributions(self) -> tuple[Distribution, ...]:
+        """Operating system releases."""
+        return tuple(self._read("distros.json", list[Distribution]))
+
+    @cached_property
+    def _distributions(self) -> dict[tuple[str, str], Distribution]:
+        return {(entry.id.lower(), entry.version.lower()): entry for entry in self.distributions}
+
+    def distro(self, id_: str, version: str) -> Distribution | None:
+        """A distribution release by the `ID` and `VERSION_ID` of os-release; a minor the matrix lacks falls back to its major."""
+        id_, version = id_.lower(), version.lower()
+        return self._distributions.get((id_, version)) or self._distributions.get((id_, version.split(".")[0]))
+
+    @cached_property
+    def clouds(self) -> tuple[CloudProvider, ...]:
+        """Clouds and rental platforms, in the order in which their signs are tried."""
+        return tuple(self._read("clouds.json", list[CloudProvider]))
+
+    @cached_property
+    def _clouds(self) -> dict[str, CloudProvider]:
+        return {entry.id: entry for entry in self.clouds}
+
+    def cloud(self, provider: str) -> CloudProvider | None:
+        """A provider by id."""
+        return self._clouds.get(provider)
+
+    def cloud_matchers(self) -> tuple[CloudMatcher, ...]:
+        """The signs of every provider, for the cloud probe."""
+        return tuple(CloudMatcher(entry.id, entry.level, tuple(entry.signs)) for entry in self.clouds if entry.signs)
+
+    @cached_property
+    def _mirrors(self) -> tuple[Mirror, ...]:
+        return tuple(self._read("mirrors.json", list[Mirror]))
+
+    def mirrors(self, kind: str | None = None) -> tuple[Mirror, ...]:
+        """Mirrors, all or of one kind."""
+        return tuple(mirror for mirror in self._mirrors if kind is None or mirror.kind == kind)
+
+    # the rest --------------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def policy(self) -> Policy:
+        """Choices of this project."""
+        found: Policy = self._read("policy.json", Policy)
+        return found
+
+    @cached_property
+    def models(self) -> dict[str, ModelCard]:
+        """Models known without a network, by id."""
+        return {card.id: card for card in self._read("models.json", list[ModelCard])}
+
+    @cached_property
+    def _models_folded(self) -> dict[str, ModelCard]:
+        return {name.lower(): card for name, card in self.models.items()}
+
+    def model(self, id_: str) -> ModelCard | None:
+        """A model by its hub id; the case does not matter."""
+        return self.models.get(id_) or self._models_folded.get(id_.lower())
+
+    @cached_property
+    def codes(self) -> dict[str, FindingCode]:
+        """The vocabulary of findings, by code."""
+        return {entry.code: entry for entry in self._read("codes.json", list[FindingCode])}
+
+
+def _bound(cache: dict[str, Any]) -> None:
+    if len(cache) >= _CACHED_SPECS:
+        cache.clear()

@@ -1,0 +1,62 @@
+"""Where the matrix lies: a folder given, the environment's, else the newer of the user's updated copy and the shipped one."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+import msgspec
+
+from envcheck.errors import MatrixError
+from envcheck.matrix.records import MatrixInfo
+
+SCHEMA = 1  # the layout this code reads; a user's copy of another schema is passed over
+VARIABLE = "ENVCHECK_MATRIX_DIR"
+_INFO_LIMIT = 4096  # bytes
+
+
+def locate(explicit: str | Path | None = None, environ: Mapping[str, str] | None = None) -> Path:
+    """The folder to read. Raises MatrixError when the one named, or every one tried, holds no `matrix.json`."""
+    environ = os.environ if environ is None else environ
+    named = explicit or environ.get(VARIABLE)
+    if named:
+        folder = Path(named).expanduser()
+        if not (folder / "matrix.json").is_file():
+            raise MatrixError("error.matrix-missing", folder=str(folder))
+        return folder
+    shipped, own = shipped_folder(), user_folder(environ)
+    newer = _newer(_date(shipped), _date(own))
+    if newer is None:
+        raise MatrixError("error.matrix-missing", folder=str(shipped))
+    return own if newer == "own" else shipped
+
+
+def shipped_folder() -> Path:
+    """`envcheck/matrices` where installed, else `matrices` beside the package in a checkout."""
+    package = Path(__file__).resolve().parent.parent
+    installed = package / "matrices"
+    return installed if (installed / "matrix.json").is_file() else package.parent / "matrices"
+
+
+def user_folder(environ: Mapping[str, str]) -> Path:
+    """The user's updated copy, by the XDG rules: a relative `XDG_DATA_HOME` does not count."""
+    data = environ.get("XDG_DATA_HOME", "")
+    home = Path(data) if data.startswith("/") else Path(environ.get("HOME") or "/nonexistent") / ".local" / "share"
+    return home / "envcheck" / "matrices"
+
+
+def _newer(shipped: str | None, own: str | None) -> str | None:
+    if own is not None and (shipped is None or own > shipped):
+        return "own"
+    return None if shipped is None else "shipped"
+
+
+def _date(folder: Path) -> str | None:
+    """The folder's date, None where it holds no matrix of this schema; what a broken copy says is never trusted."""
+    try:
+        with (folder / "matrix.json").open("rb") as file:
+            info = msgspec.json.decode(file.read(_INFO_LIMIT), type=MatrixInfo)
+    except (OSError, msgspec.MsgspecError, UnicodeDecodeError):
+        return None
+    return info.date if info.schema == SCHEMA else None
