@@ -30,6 +30,7 @@ from envcheck.matrix.records import (
 from envcheck.matrix.release import Release, engine_of
 from envcheck.matrix.spec import Resolved, later_posts, matching, resolve
 from envcheck.matrix.torch_release import Torch
+from envcheck.matrix.traits import Images, ImagesFile, Trait, Traits
 from envcheck.model.cloud import CloudMatcher
 from envcheck.model.versions import DriverVersion, driver_version, numbers
 
@@ -241,6 +242,16 @@ class Matrix:
         """Choices of this project."""
         found: Policy = self._read("policy.json", Policy)
         return found
+
+    @cached_property
+    def traits(self) -> Traits:
+        """Behaviours of releases that their wheels do not show."""
+        return Traits(self._read("traits.json", list[Trait]))
+
+    @cached_property
+    def images(self) -> Images:
+        """The project's container images."""
+        return Images(self._read("images.json", ImagesFile))
 
     @cached_property
     def models(self) -> dict[str, ModelCard]:
