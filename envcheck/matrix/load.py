@@ -136,6 +136,12 @@ class Matrix:
         """A torch release by its public version; the local label does not matter (`2.10.0+cu128`)."""
         return self._torch_by_name.get(version.split("+", 1)[0].strip())
 
+    def torch_glibc(self, version: str, arch: str) -> tuple[int, ...] | None:
+        """The glibc that an installer demands for torch's own wheel, e.g. (2, 28)."""
+        found = self.torch(version)
+        tag = found.record.glibc_tag.get(arch) if found else None  # type: ignore[call-overload]  # a machine's name is checked on decoding
+        return numbers(tag) if tag else None
+
     @cached_property
     def cuda(self) -> CudaFile:
         """Toolkits, PTX versions, driver branches, architectures."""
@@ -162,6 +168,11 @@ class Matrix:
     def _shown(self) -> list[tuple[int, tuple[int, ...]]]:
         pairs = [(entry.branch, numbers(entry.max_cuda)) for entry in self.cuda.branches if entry.max_cuda]
         return sorted(((branch, found) for branch, found in pairs if found), reverse=True)
+
+    @property
+    def branches_by_cuda(self) -> list[tuple[int, tuple[int, ...]]]:
+        """Driver branches with the CUDA release each shows, newest first."""
+        return self._shown
 
     def driver_max_cuda(self, driver: DriverVersion) -> tuple[int, ...] | None:
         """The CUDA release a driver supports, e.g. (12, 4): its branch's, else the next lower branch's known one."""

@@ -1,0 +1,232 @@
+"""One wheel against one host: what clashes, in causal order. Shared by the rules and by planning, so that both say the same."""
+
+from __future__ import annotations
+
+import msgspec
+
+from envcheck.matrix.load import Matrix
+from envcheck.matrix.release import Build, Release
+from envcheck.matrix.torch_release import TorchBuild
+from envcheck.model.plan import Clash
+from envcheck.model.text import Text
+from envcheck.model.versions import ComputeCapability, DriverVersion, compute_capability
+
+TEGRA = {(5, 3), (6, 2), (7, 2), (8, 7), (11, 0)}  # integrated GPUs run only code made for exactly them
+
+
+class Target(msgspec.Struct, frozen=True):
+    """What of a host decides about a wheel; hashable, so that equal hosts are judged once. None = not known."""
+
+    arch: str | None
+    glibc: tuple[int, ...] | None
+    musl: bool
+    python: tuple[int, int] | None
+    driver: DriverVersion | None
+    driver_cuda: tuple[int, ...] | None
+    capabilities: tuple[ComputeCapability, ...]
+
+
+class Judged(msgspec.Struct, frozen=True):
+    """The clashes of one wheel (empty = it runs), the torch variant it would take ("" = the package index's), and what was not known."""
+
+    release: Release
+    build: Build
+    torch: TorchBuild | None
+    clashes: tuple[Clash, ...]
+    undecided: tuple[str, ...]
+
+    @property
+    def errors(self) -> tuple[Clash, ...]:
+        """What keeps it from running."""
+        return tuple(clash for clash in self.clashes if clash.severity == "error")
+
+    @property
+    def warnings(self) -> tuple[Clash, ...]:
+        """What may hurt though it runs."""
+        return tuple(clash for clash in self.clashes if clash.severity == "warning")
+
+
+def dotted(numbers: tuple[int, ...]) -> str:
+    """(12, 9) as 12.9."""
+    return ".".join(map(str, numbers))
+
+
+def at_least(driver: DriverVersion, floor: DriverVersion) -> bool:
+    """Whether a driver is new enough; one known by its branch alone counts as that branch's newest."""
+    return driver.parsed[: len(floor.parsed)] >= floor.parsed[: len(driver.parsed)]
+
+
+def runs_code(capability: ComputeCapability, code: tuple[ComputeCapability, ...], ptx: tuple[ComputeCapability, ...] = ()) -> bool:
+    """Whether machine code for `code` runs on a GPU: the same major and no newer minor; integrated GPUs only their own; PTX upward."""
+    if capability in TEGRA:
+        return capability in code
+    if any(built.major == capability.major and built.minor <= capability.minor and built not in TEGRA for built in code):
+        return True
+    return any(built <= capability for built in ptx)
+
+
+def judge_build(target: Target, matrix: Matrix, release: Release, build: Build, *, installed: bool = False) -> Judged:
+    """All clashes of a wheel with a host. `installed` = the wheel is there already, so that what an installer checks no longer counts."""
+    torch, torch_clashes = _torch(target, matrix, release, build)
+    clashes = [*_gpu(target, release, build), *_driver(target, matrix, release, build), *_ptx(target, matrix, release, build)]
+    if not installed:
+        clashes += _libc_tag(target, release, build, torch, matrix)
+    clashes += _libc(target, release, build)
+    if not installed:
+        clashes += [*python_clash(target.python, release), *torch_clashes]
+    return Judged(release, build, torch, tuple(clashes), _undecided(target, installed))
+
+
+def _undecided(target: Target, installed: bool) -> tuple[str, ...]:
+    names = []
+    if not target.capabilities:
+        names.append("gpus.compute_capability")
+    if target.driver is None and target.driver_cuda is None:
+        names.append("driver.version")
+    if not installed and target.arch is None:
+        names.append("os.arch")
+    if not installed and target.glibc is None and not target.musl:
+        names.append("os.glibc")
+    return tuple(names)
+
+
+def name_of(release: Release, build: Build) -> str:
+    """A wheel as people write it: 0.32.0+cu129."""
+    return f"{release.raw}+{build.variant}" if build.variant else release.raw
+
+
+def _gpu(target: Target, release: Release, build: Build) -> list[Clash]:
+    code = build.gpu_code
+    if code is None:
+        return []
+    found = []
+    for capability in target.capabilities:
+        if runs_code(capability, code, build.gpu_code_ptx):
+            continue
+        old = capability < min(code)
+        params = {"vllm": name_of(release, build), "capability": str(capability), "code": ", ".join(map(str, code))}
+        which = "gpu-too-old" if old else "gpu-arch-not-in-vllm-build"
+        needed = f"{min(code)}" if old else ", ".join(map(str, code))
+        found.append(Clash(which, Text(f"finding.{which}.detail", params), needed, str(capability)))
+    return found
+
+
+def _driver(target: Target, matrix: Matrix, release: Release, build: Build) -> list[Clash]:
+    major = build.cuda_major
+    floor = matrix.cuda_floor(major) if major else None
+    if major is None or floor is None:
+        return []
+    if target.driver is not None:
+        if at_least(target.driver, floor):
+            return []
+        present = target.driver.raw
+    elif target.driver_cuda is None or target.driver_cuda[0] >= major:
+        return []
+    else:
+        present = f"CUDA {dotted(target.driver_cuda)}"
+    params = {"vllm": name_of(release, build), "cuda": str(major), "needed": floor.raw, "driver": present}
+    return [Clash("driver-too-old-for-cuda", Text("finding.driver-too-old-for-cuda.detail", params), floor.raw, present)]
+
+
+def _ptx(target: Target, matrix: Matrix, release: Release, build: Build) -> list[Clash]:
+    shown = target.driver_cuda
+    if shown is None or build.cuda_major is None or shown[0] < build.cuda_major:
+        return []  # not known, or the driver is too old altogether, which is said already
+    found = []
+    for kernel in build.ptx_kernels:
+        hit = [capability for capability in target.capabilities if capability >= kernel.needed_from]
+        if not hit or shown >= kernel.cuda:
+            continue
+        default_from = matrix.traits.get("translated-attention-is-default-from")
+        always = compute_capability(default_from.value or "") if default_from else None
+        params = {
+            "vllm": name_of(release, build),
+            "component": kernel.component,
+            "needed": dotted(kernel.cuda),
+            "present": dotted(shown),
+            "driver": target.driver.raw if target.driver else f"CUDA {dotted(shown)}",
+            "branch": driver_for(matrix, kernel.cuda),
+            "capability": str(hit[-1]),
+        }
+        severe = always is None or hit[-1] >= always
+        key = "finding.driver-too-old-for-ptx.detail" if severe else "finding.driver-too-old-for-ptx.partly"
+        found.append(
+            Clash(
+                "driver-too-old-for-ptx", Text(key, params), f"CUDA {dotted(kernel.cuda)}", f"CUDA {dotted(shown)}", "error" if severe else "warning"
+            )
+        )
+    return found
+
+
+def driver_for(matrix: Matrix, cuda: tuple[int, ...]) -> str:
+    """The oldest branch that shows at least a CUDA release, as text; "" when none is known."""
+    branches = [number for number, shown in matrix.branches_by_cuda if shown >= cuda]
+    return str(min(branches)) if branches else ""
+
+
+def _libc_tag(target: Target, release: Release, build: Build, torch: TorchBuild | None, matrix: Matrix) -> list[Clash]:
+    """What an installer refuses: musl, or a manylinux tag above the host's glibc, vLLM's own or torch's."""
+    vllm = name_of(release, build)
+    if target.musl:
+        detail = Text("finding.no-wheel-for-platform.musl", {"vllm": vllm})
+        return [Clash("no-wheel-for-platform", detail, "glibc", "musl")]
+    if target.glibc is None:
+        return []
+    present = dotted(target.glibc)
+    if build.glibc_tag and target.glibc < build.glibc_tag:
+        really = build.glibc_needed is not None and target.glibc < build.glibc_needed
+        code = "glibc-too-old" if really else "no-wheel-for-platform"
+        params = {"vllm": vllm, "needed": dotted(build.glibc_tag), "present": present}
+        return [Clash(code, Text(f"finding.{code}.tag", params), dotted(build.glibc_tag), present)]
+    tag = matrix.torch_glibc(release.torch_pin, build.arch) if release.torch_pin and torch else None
+    if tag and target.glibc < tag:
+        params = {"vllm": vllm, "torch": release.torch_pin, "needed": dotted(tag), "present": present}
+        return [Clash("glibc-too-old", Text("finding.glibc-too-old.torch", params), dotted(tag), present)]
+    return []
+
+
+def _libc(target: Target, release: Release, build: Build) -> list[Clash]:
+    """What the binaries need, which may be more than their tag says: then the installer accepts and the import fails."""
+    needed = build.glibc_needed
+    if needed is None or target.glibc is None or target.glibc >= needed or (build.glibc_tag and target.glibc < build.glibc_tag):
+        return []
+    part = build.record.glibc_needed_by
+    params = {"vllm": name_of(release, build), "needed": dotted(needed), "present": dotted(target.glibc), "part": part or ""}
+    key = "finding.glibc-too-old.part" if part else "finding.glibc-too-old.detail"
+    return [Clash("glibc-too-old", Text(key, params), dotted(needed), dotted(target.glibc), "warning" if part else "error")]
+
+
+def python_clash(python: tuple[int, int] | None, release: Release) -> list[Clash]:
+    """The interpreter against what the release takes."""
+    if python is None or not release.python_minors:
+        return []
+    taken = [minor for minor in release.python_minors if not release.built_for or minor in release.built_for] or list(release.python_minors)
+    wanted = f"{dotted(taken[0])} to {dotted(taken[-1])}"
+    params = {"vllm": release.raw, "needed": wanted, "low": dotted(taken[0]), "high": dotted(taken[-1]), "present": dotted(python)}
+    if python not in release.python_minors:
+        return [Clash("python-unsupported", Text("finding.python-unsupported.detail", params), f"{dotted(taken[0])}–{dotted(taken[-1])}", dotted(python))]
+    if python not in taken:
+        detail = Text("finding.python-unsupported.untested", params)
+        return [Clash("python-unsupported", detail, f"{dotted(taken[0])}–{dotted(taken[-1])}", dotted(python), "warning")]
+    return []
+
+
+def _torch(target: Target, matrix: Matrix, release: Release, build: Build) -> tuple[TorchBuild | None, list[Clash]]:
+    """The torch this wheel would run on: the one it must be paired with, else the index's, else a variant of the same CUDA major that
+    has code for the GPU."""
+    pinned = matrix.torch(release.torch_pin) if release.torch_pin else None
+    if pinned is None:
+        return None, []
+    variant = build.record.torch_variant or ""
+    choices = [found for found in pinned.builds if found.arch == build.arch and found.cuda and found.cuda[0] == build.cuda_major]
+    choices.sort(key=lambda choice: (choice.variant != variant, not choice.listed, choice.cuda or ()))
+    for choice in choices:
+        if all(choice.gpu_code is None or runs_code(capability, choice.gpu_code, choice.ptx) for capability in target.capabilities):
+            return choice, []
+    if not choices:
+        return None, []
+    best = choices[0]
+    missing = next(c for c in target.capabilities if best.gpu_code is not None and not runs_code(c, best.gpu_code, best.ptx))
+    code = ", ".join(map(str, best.gpu_code or ()))
+    params = {"vllm": name_of(release, build), "torch": pinned.raw, "capability": str(missing), "code": code}
+    return best, [Clash("gpu-arch-not-in-torch-build", Text("finding.gpu-arch-not-in-torch-build.detail", params), code, str(missing))]

@@ -1,0 +1,212 @@
+"""The host as the rules need it: parsed once, resolved against the matrix, with what is not known kept apart from what is absent."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import Literal, TypeVar
+
+import msgspec
+from msgspec import UNSET, UnsetType
+from packaging.version import Version
+
+from envcheck.matrix.load import Matrix
+from envcheck.matrix.records import GpuModel
+from envcheck.matrix.spec import Resolved
+from envcheck.model.host import Gpu, HostReport
+from envcheck.model.request import Request
+from envcheck.model.versions import ComputeCapability, DriverVersion, compute_capability, driver_version, lenient_version, local_cuda, numbers
+
+T = TypeVar("T")
+Cuda = tuple[int, ...]
+
+_MIG_NAME = re.compile(r"\bMIG\b", re.IGNORECASE)
+# Makers and products that are not NVIDIA's; a host document may list such a card under `gpus`.
+_OTHER_MAKERS = re.compile(
+    r"\b(AMD|Radeon|Instinct|MI\d{3}[AX]?|Ascend|910[ABC]\d?|Intel|Gaudi|Hygon|Cambricon|MLU\d+|Moore Threads|MTT|MetaX|Kunlun|Iluvatar|TPU)\b",
+    re.IGNORECASE,
+)
+_CPU_BUILD = re.compile(r"\+(cpu|rocm|xpu)|\b(NPU|ROCm|HIP)\b", re.IGNORECASE)
+
+
+class GpuFact(msgspec.Struct, frozen=True):
+    """One visible NVIDIA GPU. `capability` from the host, else from the catalogue by name; None = not known. Memory in MiB."""
+
+    name: str
+    capability: ComputeCapability | None
+    model: GpuModel | None
+    memory_mib: float | None
+    free_mib: float | None
+    mig: bool
+    error: str | None
+    index: int | None
+
+
+class TorchFact(msgspec.Struct, frozen=True):
+    """torch in the target interpreter; `cuda` None with `cpu` False = not known.
+
+    `basis` says whether `cuda` was stated or is that of the package index's wheel of this release.
+    """
+
+    raw: str
+    version: Version | None
+    cuda: Cuda | None
+    cpu: bool
+    basis: Literal["stated", "index", "unknown"]
+
+
+class Situation(msgspec.Struct, frozen=True):
+    """Host and request, parsed. None = not known, where the comment does not say otherwise."""
+
+    host: HostReport
+    request: Request
+    arch: str | None
+    glibc: tuple[int, ...] | None
+    musl: bool
+    python: tuple[int, int] | None
+    driver: DriverVersion | None
+    driver_cuda: Cuda | None  # the highest CUDA release the driver shows, stated or by its branch
+    driver_absent: bool
+    gpus: tuple[GpuFact, ...]
+    gpus_known: bool
+    other_makers: tuple[str, ...]
+    torch: TorchFact | None  # None = not installed or not known
+    installed: Resolved | None  # the release that the installed vLLM is or grew from; None = not installed or not known
+    installed_raw: str  # its version as found, "" = none
+    packages: dict[str, str]
+    image: str  # "" = none or not known
+    wsl: bool
+
+    @property
+    def usable_gpus(self) -> tuple[GpuFact, ...]:
+        """GPUs that answered."""
+        return tuple(gpu for gpu in self.gpus if gpu.error is None)
+
+    @property
+    def capabilities(self) -> tuple[ComputeCapability, ...]:
+        """The distinct compute capabilities of the GPUs that answered, ascending."""
+        return tuple(sorted({gpu.capability for gpu in self.usable_gpus if gpu.capability}))
+
+
+def known(field: T | None | UnsetType) -> T | None:
+    """A host field's value, or None where it is absent or not known."""
+    return None if isinstance(field, UnsetType) else field
+
+
+def part(holder: object, name: str) -> object:
+    """A field of a part of the host document that may itself be missing."""
+    return None if holder is None or holder is UNSET else known(getattr(holder, name))
+
+
+def text(holder: object, name: str) -> str:
+    """The same as text, "" where there is none."""
+    found = part(holder, name)
+    return found if isinstance(found, str) else ""
+
+
+def read_situation(host: HostReport, matrix: Matrix, request: Request) -> Situation:
+    """Parse a host document against the matrix; never raises for what a host says."""
+    arch = _arch(text(host.os, "arch"))
+    packages = {name.lower().replace("_", "-"): version for name, version in (known(host.packages) or {}).items() if version}
+    driver = driver_version(text(host.driver, "version"))
+    libc = text(host.os, "glibc")
+    gpus, others = _gpus(host, matrix)
+    installed_raw = packages.get("vllm", "")
+    return Situation(
+        host=host,
+        request=request,
+        arch=arch,
+        glibc=numbers(libc) if libc else None,
+        musl="musl" in libc.lower(),
+        python=_python(text(host.python, "version")),
+        driver=driver,
+        driver_cuda=_driver_cuda(host, driver, matrix),
+        driver_absent=host.driver is None or (host.driver is not UNSET and host.driver.version is None),
+        gpus=gpus,
+        gpus_known=host.gpus is not UNSET,
+        other_makers=others,
+        torch=_torch(host, packages, arch, matrix),
+        installed=matrix.resolve(installed_raw) if installed_raw else None,
+        installed_raw=installed_raw,
+        packages=packages,
+        image=text(host.container, "image"),
+        wsl=part(host.os, "wsl") is True,
+    )
+
+
+def _arch(raw: str) -> str | None:
+    return {"amd64": "x86_64", "x64": "x86_64", "arm64": "aarch64"}.get(raw.lower(), raw.lower()) or None
+
+
+def _python(raw: str) -> tuple[int, int] | None:
+    found = numbers(raw) if raw else None
+    return (found[0], found[1]) if found and len(found) >= 2 else None
+
+
+def _driver_cuda(host: HostReport, driver: DriverVersion | None, matrix: Matrix) -> Cuda | None:
+    stated = text(host.driver, "cuda")
+    found = numbers(stated) if stated else None
+    if found:
+        return found[:2]
+    return matrix.driver_max_cuda(driver) if driver else None
+
+
+def _gpus(host: HostReport, matrix: Matrix) -> tuple[tuple[GpuFact, ...], tuple[str, ...]]:
+    """NVIDIA GPUs that the process may see, and the names of accelerators of other makers."""
+    others = [str(known(entry.name) or known(entry.vendor) or "") for entry in known(host.accelerators) or []]
+    found: list[GpuFact] = []
+    for gpu in known(host.gpus) or []:
+        name = known(gpu.name) or ""
+        if _OTHER_MAKERS.search(name) and "nvidia" not in name.lower():
+            others.append(name)
+        else:
+            found.append(_gpu(gpu, name, matrix))
+    return _visible(found, host), tuple(dict.fromkeys(others))
+
+
+def _gpu(gpu: Gpu, name: str, matrix: Matrix) -> GpuFact:
+    model = _model(matrix, name)
+    stated = compute_capability(known(gpu.compute_capability) or "")
+    mig = known(gpu.mig)
+    return GpuFact(
+        name=name or "NVIDIA GPU",
+        capability=stated or (compute_capability(model.compute_capability) if model else None),
+        model=model,
+        memory_mib=known(gpu.memory_mib),
+        free_mib=known(gpu.memory_free_mib),
+        mig=mig is True or (isinstance(mig, str) and mig not in ("", "disabled")) or bool(_MIG_NAME.search(name)),
+        error=known(gpu.error),
+        index=known(gpu.index),
+    )
+
+
+@lru_cache(maxsize=4096)
+def _model(matrix: Matrix, name: str) -> GpuModel | None:
+    return matrix.gpu(name) if name else None
+
+
+def _visible(gpus: list[GpuFact], host: HostReport) -> tuple[GpuFact, ...]:
+    """The GPUs left by CUDA_VISIBLE_DEVICES where it holds plain indices; anything else leaves all."""
+    wanted = (known(host.environment) or {}).get("CUDA_VISIBLE_DEVICES")
+    if not wanted or not re.fullmatch(r"\d{1,3}(,\d{1,3})*", wanted):
+        return tuple(gpus)
+    indices = {int(index) for index in wanted.split(",")}
+    chosen = tuple(gpu for place, gpu in enumerate(gpus) if (place if gpu.index is None else gpu.index) in indices)
+    return chosen or tuple(gpus)
+
+
+def _torch(host: HostReport, packages: dict[str, str], arch: str | None, matrix: Matrix) -> TorchFact | None:
+    raw = text(host.torch, "version") or packages.get("torch", "")
+    stated = text(host.torch, "cuda")
+    if not raw and not stated:
+        return None
+    version = lenient_version(raw) if raw else None
+    cuda = (numbers(stated) if stated else None) or local_cuda(version)
+    cpu = bool(_CPU_BUILD.search(raw)) or (cuda is None and host.torch is not UNSET and getattr(host.torch, "cuda", UNSET) is None)
+    if cuda or cpu:
+        return TorchFact(raw, version, cuda[:2] if cuda else None, cpu and not cuda, "stated")
+    release = matrix.torch(str(Version(version.base_version))) if version else None
+    build = release.build(arch or "x86_64") if release else None
+    if build is None or (build.cuda is None and arch is None):
+        return TorchFact(raw, version, None, False, "unknown")
+    return TorchFact(raw, version, build.cuda, build.cuda is None, "index")
