@@ -66,7 +66,58 @@ def known(row, listed):
     )
 
 
+# Names that say the model and not the board: what all boards of it share. Memory in MiB where the name tells it.
+FAMILIES = [
+    ("Tesla V100", ["V100"], "Tesla V100", None, False),
+    ("Tesla V100-16GB", ["V100-16GB", "V100 16GB", "Tesla V100 16GB"], "Tesla V100", 16384, False),
+    ("Tesla V100-32GB", ["V100-32GB", "V100 32GB", "Tesla V100 32GB"], "Tesla V100", 32768, False),
+    ("Tesla P100", ["P100"], "Tesla P100", None, False),
+    ("Tesla M40", ["M40"], "Tesla M40 24GB", None, False),
+    ("NVIDIA A100", ["A100"], "NVIDIA A100", None, False),
+    ("NVIDIA A100 40GB", ["A100 40GB", "A100-40GB"], "NVIDIA A100", 40960, False),
+    ("NVIDIA A100 80GB", ["A100 80GB", "A100-80GB"], "NVIDIA A100", 81920, False),
+    ("NVIDIA A100-SXM", ["A100-SXM", "A100 SXM", "A100 SXM4"], "NVIDIA A100-SXM4", None, True),
+    ("NVIDIA A800", ["A800"], "NVIDIA A800", None, False),
+    ("NVIDIA A800 80GB", ["A800 80GB", "A800-80GB"], "NVIDIA A800", 81920, False),
+    ("NVIDIA A800-SXM", ["A800-SXM", "A800 SXM", "A800 SXM4"], "NVIDIA A800-SXM4", None, True),
+    ("NVIDIA H100 80GB", ["H100 80GB", "H100-80GB"], "NVIDIA H100 80GB", 81559, False),
+    ("NVIDIA GH200", ["GH200"], "NVIDIA GH200", None, False),
+    ("NVIDIA RTX PRO 6000 Blackwell", ["RTX PRO 6000", "RTX PRO 6000 Blackwell"], "NVIDIA RTX PRO 6000 Blackwell", 97887, False),
+]
+
+
+def family(name, aliases, prefix, memory_mib, switched, members):
+    """A record of what every board whose name begins with `prefix` has in common."""
+    boards = [gpu for gpu in members if gpu.name.startswith(prefix)]
+
+    def shared(field):
+        values = {getattr(gpu, field) for gpu in boards}
+        return values.pop() if len(values) == 1 else None
+
+    return record(
+        GpuModel,
+        sources=[f"what the boards named {prefix}... have in common"],
+        note="The name does not say which board." if not switched else BOARD,
+        name=name,
+        aliases=aliases,
+        kind=shared("kind") or "data-center",
+        compute_capability=shared("compute_capability"),
+        architecture=shared("architecture"),
+        memory_mib=memory_mib,
+        memory_gb=shared("memory_gb"),
+        host_arch=shared("host_arch") or "any",
+        mainland_variant=shared("mainland_variant") or False,
+        nvlink=switched,
+        nvswitch_board=switched,
+        forward_compatibility=shared("forward_compatibility") or False,
+        last_branch=shared("last_branch"),
+    )
+
+
 EXTRA_ALIASES = {
+    "NVIDIA H100 80GB HBM3": ["H100 SXM", "H100-SXM", "H100 SXM5", "H100-SXM5-80GB", "H100 SXM5 80GB", "H100-SXM5"],
+    "NVIDIA B300 SXM6 AC": ["B300", "NVIDIA B300"],
+    "NVIDIA RTX 6000 Ada Generation": ["RTX 6000 Ada", "NVIDIA RTX 6000 Ada"],
     "Orin (nvgpu)": ["Orin", "NVIDIA Orin", "Jetson AGX Orin", "NVIDIA Jetson AGX Orin", "Jetson Orin", "NVIDIA Jetson Orin"],
     "Xavier": ["Jetson AGX Xavier", "NVIDIA Jetson AGX Xavier", "Jetson Xavier", "NVIDIA Xavier"],
     "NVIDIA Thor": ["Jetson AGX Thor", "NVIDIA Jetson AGX Thor", "Jetson Thor", "NVIDIA Jetson Thor", "NVIDIA Thor (nvgpu)"],
@@ -101,4 +152,5 @@ def make(target):
     taken = {name.lower() for row in rows for name in (row["nvml_name"], *row["aliases"])}
     records = [known(row, listed.get(row["nvml_name"].lower())) for row in rows]
     extra = [made for key, entry in listed.items() if key not in taken and (made := unknown(entry))]
-    write(target / "gpus.json", sorted([*records, *extra], key=lambda gpu: gpu.name))
+    families = [family(*row, records) for row in FAMILIES]
+    write(target / "gpus.json", sorted([*records, *extra, *families], key=lambda gpu: gpu.name))

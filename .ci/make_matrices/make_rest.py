@@ -56,8 +56,10 @@ def make(target):
     policy = record(
         Policy,
         sources=["a choice of this project"],
-        note="Releases before oldest_planned are two years old and unpatched; they are planned only when asked for by name.",
+        note="Releases before oldest_planned are two years old and unpatched; they are planned only when asked for by name. "
+        "Interpreters before oldest_python get no fixes any more.",
         oldest_planned="0.6.3",
         planned_python="3.12",
+        oldest_python="3.10",
     )
     write(target / "policy.json", policy)

@@ -2,11 +2,12 @@
 
 import re
 
-from common import by_capability, read, record, sm, version_key, write
+from common import read, record, version_key, write
 from packaging.requirements import Requirement
 from packaging.version import Version
 from vllm_builds import builds
 from vllm_constraints import constraints
+from vllm_page import SOURCE
 
 from envcheck.matrix.records import VllmRelease
 
@@ -50,6 +51,10 @@ def sources_of(row, raw, sdist):
     return found or [f"the package index's listing of vllm {row['version']}"]
 
 
+def page_sources(made):
+    return [SOURCE] if any("url" in build for build in made) else []
+
+
 def note_of(row, raw, sdist):
     notes = []
     if row["yanked"]:
@@ -72,6 +77,7 @@ def make(target):
     for version in ordered:
         previous = pythons(rows[version], raws[version]) or (previous if raws[version]["wheels"] else [])
         filled_pythons[version] = previous
+        rows[version]["pythons"] = previous
     all_builds = builds(ordered, rows, raws, sdists)
     minors = {}
     for version in ordered:
@@ -79,10 +85,11 @@ def make(target):
         minor = ".".join(str(part) for part in Version(version).release[:2])
         wheel = raw.get("x86_64") or {}
         wanted = requires(wheel.get("requires", {}))
+        added, why = constraints(version)
         minors.setdefault(minor, []).append(
             record(
                 VllmRelease,
-                sources=sources_of(row, raw, sdists.get(version)),
+                sources=[*sources_of(row, raw, sdists.get(version)), *page_sources(all_builds[version]), *why],
                 note=note_of(row, raw, sdists.get(version)),
                 version=version,
                 released=row["upload"][:10],
@@ -90,12 +97,9 @@ def make(target):
                 requires_python=row["requires_python"],
                 pythons=filled_pythons[version],
                 requires=wanted,
-                constraints=constraints(version, wanted),
+                constraints=added,
                 builds=all_builds[version],
             )
         )
     for minor, records in minors.items():
         write(target / "vllm" / f"{minor}.json", records)
-
-
-__all__ = ["by_capability", "make", "sm"]

@@ -4,8 +4,8 @@ import re
 
 from common import by_capability, read, sm
 from packaging.version import Version
+from vllm_page import assets
 
-PAGE = "https://github.com/vllm-project/vllm/releases/download"
 FA2_SCANNED = {"0.9.2", "0.11.2", "0.14.1", "0.19.1", "0.20.2", "0.33.0"}
 
 
@@ -163,58 +163,36 @@ def fill_from_neighbours(ordered, made):
                 build["gpu_code_ptx"] = shared
 
 
-def variants_of(version, arch, index_cuda_of_arch, sdist, neighbour):
-    """(variant, cuda, architecture list or None, basis) of the release page."""
-    listed = pipeline(sdist or neighbour, arch)
-    found = []
-    for cuda, archs in listed.items():
-        if cuda == index_cuda_of_arch:
-            continue
-        found.append(("cu" + cuda.replace(".", ""), cuda, archs, "pipeline" if sdist else "neighbour"))
-    if not listed and arch == "x86_64" and between(version, "0.2.2", "0.6.1.post2"):
-        found.append(("cu118", "11.8", None, "neighbour"))
-    return found
+def page_glibc(asset, index):
+    """(glibc needed, member) of a release-page wheel, which was not scanned.
+
+    Built on the index wheel's base, it needs what that does. The exceptions were built on Ubuntu 22.04, as 0.20.x was, whose binaries
+    need 2.34 whatever their tag says (vllm-project/vllm #41103): every +cu130, and +cu129 of 0.20.x and 0.21.0.
+    """
+    newer_base = asset["variant"] == "cu130" or asset["glibc_tag"] in ("2.31", "2.34")
+    return ("2.34", None) if newer_base else (index.get("glibc_needed"), index.get("glibc_needed_by"))
 
 
-def page_tag(version, variant, arch):
-    """(platform tag, glibc tag, glibc needed or None, basis of the tag) of a release-page wheel; see `url_basis` in the record."""
-    if between(version, "0.2.2", "0.11.2") and variant != "cu130":
-        return (f"manylinux1_{arch}", "2.5", None)
-    if variant == "cu130":
-        return (f"manylinux_2_35_{arch}", "2.35", "2.34")
-    if version == "0.20.0":
-        return (f"manylinux_2_31_{arch}", "2.31", "2.34")
-    if between(version, "0.20.1", "0.20.2"):
-        return (f"manylinux_2_35_{arch}", "2.35", "2.34")
-    if version == "0.21.0":
-        return (f"manylinux_2_24_{arch}", "2.24", "2.34")
-    return (f"manylinux_2_28_{arch}", "2.28", None)
-
-
-def page_build(version, variant, cuda, archs, basis, index, sdist):
-    arch = index["arch"]
-    platform, tag, needed = page_tag(version, variant, arch)
-    python = "cp38-abi3" if Version(version) >= Version("0.5.2") else "{python}-{python}"
-    code = pipeline_list(archs, sdist, cuda) if archs else index.get("gpu_code")
-    own_torch = variant != "cu121"  # torch 2.6, which 0.8.x pins, has no cu121 build: the index's 12.4 has the same major
-    return {
-        "arch": arch,
-        "variant": variant,
-        "cuda": cuda,
-        "cuda_major": int(cuda.split(".")[0]),
-        "torch_variant": variant if own_torch else None,
-        "platform_tags": [platform],
-        "python_tags": index["python_tags"],
-        "url": f"{PAGE}/v{version}/vllm-{version}+{variant}-{python}-{platform}.whl",
-        "url_basis": "artefact" if (version, variant, arch) == ("0.20.0", "cu129", "x86_64") else "unverified",
-        "glibc_tag": tag,
-        "glibc_needed": needed or index.get("glibc_needed"),
-        "glibc_needed_by": None if needed else index.get("glibc_needed_by"),
+def page_build(version, asset, index, row, sdist, neighbour):
+    """One wheel of the release page; its architectures are the pipeline's."""
+    source = sdist or neighbour
+    listed = pipeline(source, asset["arch"]).get(asset["cuda"])
+    code = pipeline_list(listed, source, asset["cuda"]) if listed else index.get("gpu_code")
+    glibc_needed, member = page_glibc(asset, index)
+    # torch 2.6, which 0.8.x pins, has no cu121 build: the index's 12.4 has the same major.
+    own_torch = asset["variant"] != "cu121"
+    per_python = "{python}" in asset["url"]
+    return asset | {
+        "cuda_major": int(asset["cuda"].split(".")[0]),
+        "torch_variant": asset["variant"] if own_torch else None,
+        "python_tags": [f"cp{text.replace('.', '')}" for text in row["pythons"]] if per_python else index["python_tags"],
+        "glibc_needed": glibc_needed,
+        "glibc_needed_by": member,
         "libstdcxx_needed": index.get("libstdcxx_needed"),
         "glibc_basis": "neighbour",
         "gpu_code": by_capability(code) if code else None,
-        "gpu_code_basis": basis,
-        "ptx_kernels": fa2(version, cuda, False, arch),
+        "gpu_code_basis": "pipeline" if listed and sdist else "neighbour",
+        "ptx_kernels": fa2(version, asset["cuda"], False, asset["arch"]),
     }
 
 
@@ -233,9 +211,9 @@ def builds(ordered, rows, raws, sdists):
     for place, version in enumerate(ordered):
         sdist = sdists.get(version)
         neighbour = sdist or next((sdists[v] for v in reversed(ordered[:place]) if v in sdists), None)
-        for index in list(made[version]):
-            for variant, cuda, archs, basis in variants_of(version, index["arch"], index["cuda"], sdist, neighbour):
-                made[version].append(page_build(version, variant, cuda, archs, basis, index, neighbour))
+        indexed = {build["arch"]: build for build in made[version]}
+        for asset in assets(version):
+            made[version].append(page_build(version, asset, indexed[asset["arch"]], rows[version], sdist, neighbour))
         made[version] = [{key: value for key, value in build.items() if value is not None} for build in made[version]]
         made[version].sort(key=lambda build: (build.get("variant", ""), build["arch"] != "x86_64"))
     return made

@@ -9,6 +9,7 @@ from envcheck.matrix.records import GpuModel
 _LONGEST = 128  # characters; NVML's own limit is 96
 _BRANDS = ("nvidia ", "tesla ", "grid ", "quadro ", "geforce ")
 _MIG = re.compile(r"\s*[(/]?\s*\bmig\b.*$")
+_GLUED = re.compile(r"(?<=rtx)(?=\d)|(?<=gtx)(?=\d)|(?<=\d\d\d0)(?=ti\b|super\b)")
 
 
 class GpuNames:
@@ -45,7 +46,9 @@ class GpuNames:
 
 
 def _plain(name: str) -> str:
-    return " ".join(name.lower().split())
+    """Lower case, single spaces, and the spaces people leave out: `RTX4090`, `3090Ti`, `4070Super`."""
+    spaced = _GLUED.sub(" ", name.lower().replace("_", " "))
+    return " ".join(spaced.split())
 
 
 def _without_brands(plain: str) -> list[str]:
@@ -54,4 +57,6 @@ def _without_brands(plain: str) -> list[str]:
     while brand := next((brand for brand in _BRANDS if plain.startswith(brand)), None):
         plain = plain[len(brand) :]
         shorter.append(plain)
+        if brand == "geforce " and plain.startswith("rtx "):  # "4090" is how people say it
+            shorter.append(plain[4:])
     return shorter

@@ -244,10 +244,12 @@ class Mirror(Record, frozen=True, kw_only=True):
 
 
 class Policy(Record, frozen=True, kw_only=True):
-    """Choices of ours, not facts: the oldest release planned unasked, the Python planned where a new interpreter is needed."""
+    """Choices of ours, not facts: the oldest release planned unasked, the Python planned where a new interpreter is needed,
+    the oldest interpreter of a host that a plan builds on."""
 
     oldest_planned: str
     planned_python: str
+    oldest_python: str
     max_findings_shown: int = 5
 
 

@@ -34,14 +34,14 @@ def resolve(text: str, releases: tuple[Release, ...]) -> Resolved | None:
     if version is None:
         return None
     variant = version.local if version.local and _VARIANT.fullmatch(version.local) else ""
-    public = Version(version.public)
-    for wanted in (public, Version(version.base_version)):
-        for release in releases:
-            if release.version == wanted:
-                exact = wanted == public and (version.local is None or bool(variant))
-                return Resolved(release, exact, variant, text)
-    older = next((release for release in releases if release.version < public), None)
-    return Resolved(older, False, variant, text) if older else None
+    public, base = Version(version.public), Version(version.base_version)
+    same = next((release for release in releases if release.version == public), None)
+    if same is not None:
+        return Resolved(same, version.local is None or bool(variant), variant, text)
+    # 0.11.1rc2.dev5 grew towards 0.11.1; 0.6.3.post2.dev386 grew from 0.6.3.post1, and 0.21.1rc1.dev751 from 0.21.0.
+    towards = next((release for release in releases if release.version == base and base > public), None)
+    grown = towards or next((release for release in releases if release.version < public), None)
+    return Resolved(grown, False, variant, text) if grown else None
 
 
 def matching(text: str, releases: tuple[Release, ...]) -> tuple[Release, ...]:
