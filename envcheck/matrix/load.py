@@ -32,7 +32,7 @@ from envcheck.matrix.spec import Resolved, later_posts, matching, resolve
 from envcheck.matrix.torch_release import Torch
 from envcheck.matrix.traits import Images, ImagesFile, Trait, Traits
 from envcheck.model.cloud import CloudMatcher
-from envcheck.model.versions import DriverVersion, driver_version, numbers
+from envcheck.model.versions import ComputeCapability, DriverVersion, compute_capability, driver_version, numbers
 
 _CACHED_SPECS = 4096  # a batch of hostile questions must not fill memory
 
@@ -258,6 +258,11 @@ class Matrix:
     def traits(self) -> Traits:
         """Behaviours of releases that their wheels do not show."""
         return Traits(self._read("traits.json", list[Trait]))
+
+    def capability_trait(self, id_: str) -> ComputeCapability | None:
+        """A behaviour whose figure is a compute capability."""
+        found = self.traits.get(id_)
+        return compute_capability(found.value) if found and found.value else None
 
     @cached_property
     def images(self) -> Images:

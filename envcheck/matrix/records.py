@@ -244,8 +244,11 @@ class Mirror(Record, frozen=True, kw_only=True):
 
 
 class Policy(Record, frozen=True, kw_only=True):
-    """Choices of ours, not facts: the oldest release planned unasked, the Python planned where a new interpreter is needed,
-    the oldest interpreter of a host that a plan builds on."""
+    """Choices of ours, not facts.
+
+    The oldest release planned unasked, the Python planned where a new interpreter is needed, the oldest interpreter of a host that a
+    plan builds on.
+    """
 
     oldest_planned: str
     planned_python: str

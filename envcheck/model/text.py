@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import msgspec
 
 Param = str | int | float | tuple[str, ...] | None
@@ -11,4 +13,4 @@ class Text(msgspec.Struct, frozen=True):
     """Rendered by `render.catalogue` in English or Chinese; rules and plans never hold finished prose."""
 
     key: str
-    params: dict[str, Param] = {}
+    params: Mapping[str, Param] = {}

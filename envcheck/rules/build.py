@@ -152,7 +152,11 @@ def _ptx(target: Target, matrix: Matrix, release: Release, build: Build) -> list
         key = "finding.driver-too-old-for-ptx.detail" if severe else "finding.driver-too-old-for-ptx.partly"
         found.append(
             Clash(
-                "driver-too-old-for-ptx", Text(key, params), f"CUDA {dotted(kernel.cuda)}", f"CUDA {dotted(shown)}", "error" if severe else "warning"
+                "driver-too-old-for-ptx",
+                Text(key, params),
+                f"CUDA {dotted(kernel.cuda)}",
+                f"CUDA {dotted(shown)}",
+                "error" if severe else "warning",
             )
         )
     return found
@@ -180,7 +184,7 @@ def _libc_tag(target: Target, release: Release, build: Build, torch: TorchBuild 
         return [Clash(code, Text(f"finding.{code}.tag", params), dotted(build.glibc_tag), present)]
     tag = matrix.torch_glibc(release.torch_pin, build.arch) if release.torch_pin and torch else None
     if tag and target.glibc < tag:
-        params = {"vllm": vllm, "torch": release.torch_pin, "needed": dotted(tag), "present": present}
+        params = {"vllm": vllm, "torch": release.torch_pin or "", "needed": dotted(tag), "present": present}
         return [Clash("glibc-too-old", Text("finding.glibc-too-old.torch", params), dotted(tag), present)]
     return []
 
@@ -204,7 +208,14 @@ def python_clash(python: tuple[int, int] | None, release: Release) -> list[Clash
     wanted = f"{dotted(taken[0])} to {dotted(taken[-1])}"
     params = {"vllm": release.raw, "needed": wanted, "low": dotted(taken[0]), "high": dotted(taken[-1]), "present": dotted(python)}
     if python not in release.python_minors:
-        return [Clash("python-unsupported", Text("finding.python-unsupported.detail", params), f"{dotted(taken[0])}–{dotted(taken[-1])}", dotted(python))]
+        return [
+            Clash(
+                "python-unsupported",
+                Text("finding.python-unsupported.detail", params),
+                f"{dotted(taken[0])}–{dotted(taken[-1])}",
+                dotted(python),
+            )
+        ]
     if python not in taken:
         detail = Text("finding.python-unsupported.untested", params)
         return [Clash("python-unsupported", detail, f"{dotted(taken[0])}–{dotted(taken[-1])}", dotted(python), "warning")]
@@ -212,8 +223,10 @@ def python_clash(python: tuple[int, int] | None, release: Release) -> list[Clash
 
 
 def _torch(target: Target, matrix: Matrix, release: Release, build: Build) -> tuple[TorchBuild | None, list[Clash]]:
-    """The torch this wheel would run on: the one it must be paired with, else the index's, else a variant of the same CUDA major that
-    has code for the GPU."""
+    """The torch this wheel would run on.
+
+    The one it must be paired with, else the index's, else a variant of the same CUDA major that has code for the GPU.
+    """
     pinned = matrix.torch(release.torch_pin) if release.torch_pin else None
     if pinned is None:
         return None, []

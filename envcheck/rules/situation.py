@@ -15,7 +15,15 @@ from envcheck.matrix.records import GpuModel
 from envcheck.matrix.spec import Resolved
 from envcheck.model.host import Gpu, HostReport
 from envcheck.model.request import Request
-from envcheck.model.versions import ComputeCapability, DriverVersion, compute_capability, driver_version, lenient_version, local_cuda, numbers
+from envcheck.model.versions import (
+    ComputeCapability,
+    DriverVersion,
+    compute_capability,
+    driver_version,
+    lenient_version,
+    local_cuda,
+    numbers,
+)
 
 T = TypeVar("T")
 Cuda = tuple[int, ...]
@@ -23,7 +31,8 @@ Cuda = tuple[int, ...]
 _MIG_NAME = re.compile(r"\bMIG\b", re.IGNORECASE)
 # Makers and products that are not NVIDIA's; a host document may list such a card under `gpus`.
 _OTHER_MAKERS = re.compile(
-    r"\b(AMD|Radeon|Instinct|MI\d{3}[AX]?|Ascend|910[ABC]\d?|Intel|Gaudi|Hygon|Cambricon|MLU\d+|Moore Threads|MTT|MetaX|Kunlun|Iluvatar|TPU)\b",
+    r"\b(AMD|Radeon|Instinct|MI\d{3}[AX]?|Ascend|910[ABC]\d?|Intel|Gaudi|Hygon|Cambricon|MLU\d+|"
+    r"Moore Threads|MTT|MetaX|Kunlun|Iluvatar|TPU)\b",
     re.IGNORECASE,
 )
 _CPU_BUILD = re.compile(r"\+(cpu|rocm|xpu)|\b(NPU|ROCm|HIP)\b", re.IGNORECASE)
@@ -88,7 +97,7 @@ class Situation(msgspec.Struct, frozen=True):
         return tuple(sorted({gpu.capability for gpu in self.usable_gpus if gpu.capability}))
 
 
-def known(field: T | None | UnsetType) -> T | None:
+def known(field: T | UnsetType | None) -> T | None:
     """A host field's value, or None where it is absent or not known."""
     return None if isinstance(field, UnsetType) else field
 

@@ -1,0 +1,175 @@
+"""Rules on what is in the machine: a GPU at all, of a maker and kind that CUDA wheels serve, alike, healthy."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from envcheck.matrix.load import Matrix
+from envcheck.model.finding import Finding
+from envcheck.model.host import PciDevice
+from envcheck.rules.make import error, info, remedy, warning
+from envcheck.rules.situation import GpuFact, Situation, known, part, text
+
+_JETSON = re.compile(r"\b(jetson|tegra|orin|xavier)\b", re.IGNORECASE)
+
+
+def presence(situation: Situation, matrix: Matrix) -> Iterator[Finding]:
+    """No GPU, one of another maker, or one whose driver does not answer."""
+    if situation.gpus or not situation.gpus_known:
+        return
+    if situation.other_makers:
+        yield error("non-nvidia-accelerator", names=", ".join(situation.other_makers[:4])[:200])
+        return
+    devices = [device for device in _nvidia(situation) if known(device.kind) == "gpu"]
+    if not devices:
+        # A container sees only the devices it was given, so its host may well have a GPU.
+        inside = bool(text(situation.host.container, "kind"))
+        yield error("no-gpu", "container" if inside else "detail", remedies=(remedy("hardware", "get-gpu"),))
+        return
+    yield from _unreachable(situation, devices)
+
+
+def _nvidia(situation: Situation) -> list[PciDevice]:
+    devices = part(situation.host.pci, "devices")
+    return [device for device in devices if known(device.vendor) == "10de"] if isinstance(devices, list) else []
+
+
+def _unreachable(situation: Situation, devices: list[PciDevice]) -> Iterator[Finding]:
+    """NVIDIA hardware on the PCI bus that NVML does not show."""
+    host, count = situation.host, len(devices)
+    bound = sorted({known(device.driver) or "-" for device in devices})
+    if part(host.kernel_modules, "nouveau") is True or "nouveau" in bound:
+        yield error("nouveau-loaded", count=count, remedies=(remedy("driver", "replace-nouveau", root=True),))
+    if "vfio-pci" in bound:
+        yield error("driver-not-loaded", "vfio", count=count)
+    elif situation.driver is None:
+        state = text(host.driver, "nvml") or "-"
+        yield error("driver-not-loaded", count=count, nvml=state, remedies=(remedy("driver", "install-driver", root=True),))
+    # a loaded module without GPUs in NVML is told apart by the NVML rule
+
+
+def nvml(situation: Situation, matrix: Matrix) -> Iterator[Finding]:
+    """NVML's own state: vLLM decides by it whether this is a CUDA platform."""
+    host = situation.host
+    state = text(host.driver, "nvml")
+    kernel, library = text(host.driver, "version"), text(host.driver, "library_version")
+    differs = bool(kernel and library and kernel != library and not situation.wsl)
+    if state == "LibRmVersionMismatch" or (differs and state != "ok"):
+        yield error(
+            "nvml-driver-library-mismatch", kernel=kernel or "?", library=library or "?", remedies=(remedy("reboot", "reboot", root=True),)
+        )
+        return
+    if state in ("", "ok") or (not kernel and not _nvidia(situation)):
+        return
+    inside = bool(text(host.container, "kind"))
+    if state == "LibraryNotFound":
+        code = "container-gpu-not-injected" if inside else "nvml-not-loadable"
+        if kernel or _nvidia(situation):
+            yield error(code, kernel=kernel or "-")
+    elif state == "DriverNotLoaded":
+        if kernel:
+            yield error("driver-not-loaded", "detail", count=len(_nvidia(situation)), nvml=state)
+    elif state in ("GpuIsLost", "ResetRequired"):
+        yield error("gpu-fault", "state", state=state, remedies=(remedy("reboot", "reset-gpu", root=True),))
+    elif state in ("Timeout", "Crashed"):
+        yield error("gpu-fault", "hang", state=state, remedies=(remedy("reboot", "reboot", root=True),))
+    elif inside and state in ("Unknown", "NoPermission", "OperatingSystem"):
+        yield error("container-device-access-lost", state=state, remedies=(remedy("container", "restart-container"),))
+    else:
+        yield error("device-not-detected", state=state)
+
+
+def faults(situation: Situation, matrix: Matrix) -> Iterator[Finding]:
+    """GPUs that do not answer among those that do."""
+    bad = [gpu for gpu in situation.gpus if gpu.error is not None]
+    if not bad:
+        return
+    names = ", ".join(f"{_place(gpu)}: {gpu.error}" for gpu in bad)[:300]
+    make = error if len(bad) == len(situation.gpus) else warning
+    yield make(
+        "gpu-fault", "some", count=len(bad), total=len(situation.gpus), names=names, remedies=(remedy("reboot", "reset-gpu", root=True),)
+    )
+
+
+def _place(gpu: GpuFact) -> str:
+    return f"GPU {gpu.index}" if gpu.index is not None else gpu.name
+
+
+def kinds(situation: Situation, matrix: Matrix) -> Iterator[Finding]:
+    """Other makers' cards listed as GPUs, Jetson boards, different GPUs together."""
+    if situation.other_makers and not situation.gpus and not situation.gpus_known:
+        yield error("non-nvidia-accelerator", names=", ".join(situation.other_makers[:4])[:200])
+    jetson = [gpu for gpu in situation.usable_gpus if _JETSON.search(gpu.name)]
+    if jetson:
+        yield error("jetson-needs-special-build", name=jetson[0].name)
+    usable = situation.usable_gpus
+    names = tuple(dict.fromkeys(gpu.name for gpu in usable))
+    if len(usable) > 1 and len(names) > 1:
+        listed = ", ".join(names[:6])[:300]
+        apart = len(situation.capabilities) > 1
+        yield warning("mixed-gpus", "generations" if apart else "detail", names=listed, remedies=(remedy("setting", "visible-devices"),))
+
+
+def fabric(situation: Situation, matrix: Matrix) -> Iterator[Finding]:
+    """An NVSwitch host whose fabric is not up: CUDA fails with error 802 while NVML looks healthy."""
+    host = situation.host
+    if part(host.fabric, "nvswitch") is not True:
+        return
+    manager, state = text(host.fabric, "manager"), text(host.fabric, "state")
+    if state == "completed" or (manager == "running" and state in ("", "unsupported")):
+        return
+    start = remedy("service", "start-fabric-manager", "sudo systemctl enable --now nvidia-fabricmanager", root=True)
+    params = {"manager": manager or "?", "state": state or "?"}
+    if manager in ("stopped", "absent") or state in ("not-started", "in-progress"):
+        key = "progress" if state == "in-progress" and manager not in ("stopped", "absent") else "detail"
+        # Inside a container the host's service cannot be seen, so its absence there proves nothing.
+        sure = state in ("not-started", "in-progress") or not text(host.container, "kind")
+        yield (error if sure else warning)("fabric-manager-not-ready", key, remedies=(start,), **params)
+
+
+def mig(situation: Situation, matrix: Matrix) -> Iterator[Finding]:
+    """MIG slices: releases that cannot parse their identifiers, and memory that is the slice's, not the card's."""
+    slices = [gpu for gpu in situation.usable_gpus if gpu.mig]
+    if not slices:
+        return
+    environment = known(situation.host.environment) or {}
+    chosen = environment.get("CUDA_VISIBLE_DEVICES", "")
+    release = situation.installed.release if situation.installed else None
+    by_id = re.match(r"\s*(MIG-|GPU-)", chosen) is not None or not chosen
+    if release and by_id and matrix.traits.shown_by("device-uuid-not-parsed", release.version):
+        yield warning("mig-device-selection", name=slices[0].name, vllm=situation.installed_raw[:60])
+    else:
+        yield info("mig-memory", name=slices[0].name)
+
+
+def bfloat16(situation: Situation, matrix: Matrix) -> Iterator[Finding]:
+    """GPUs without bfloat16: most checkpoints are stored in it, so vLLM refuses them unless told `--dtype half`."""
+    floor = matrix.capability_trait("bfloat16-min-capability")
+    below = [capability for capability in situation.capabilities if floor and capability < floor]
+    request = situation.request
+    stated = str(
+        request.serve_args.get("dtype")
+        or (request.model_config or {}).get("torch_dtype")
+        or (request.model_config or {}).get("dtype")
+        or ""
+    )
+    if below and floor and stated not in ("half", "float16", "float32", "float"):
+        yield warning(
+            "bf16-unsupported-gpu", capability=str(below[0]), needed=str(floor), remedies=(remedy("setting", "dtype-half", "--dtype half"),)
+        )
+
+
+def wsl(situation: Situation, matrix: Matrix) -> Iterator[Finding]:
+    """Limits of the Windows Subsystem for Linux: NCCL between several GPUs."""
+    if situation.wsl and len(situation.usable_gpus) > 1:
+        yield warning("wsl-limits", count=len(situation.usable_gpus))
+
+
+def system_memory(situation: Situation, matrix: Matrix) -> Iterator[Finding]:
+    """System RAM, or the container's limit, below twice the GPU memory: loading may crawl or be killed."""
+    memory = situation.host.memory
+    sizes = [size for size in (part(memory, "ram_mib"), part(memory, "cgroup_limit_mib")) if isinstance(size, int | float) and size > 0]
+    gpu_mib = max((gpu.memory_mib for gpu in situation.usable_gpus if gpu.memory_mib), default=0)
+    if sizes and gpu_mib and min(sizes) < 2 * gpu_mib:
+        yield info("host-memory-too-small", ram_gib=round(min(sizes) / 1024, 1), gpu_gib=round(gpu_mib / 1024, 1))
