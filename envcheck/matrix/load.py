@@ -174,6 +174,11 @@ class Matrix:
         """Driver branches with the CUDA release each shows, newest first."""
         return self._shown
 
+    def toolkit_branch(self, cuda: str) -> int | None:
+        """The driver branch bundled with a CUDA release, e.g. 575 for 12.9."""
+        drivers = [driver_version(entry.bundled_driver) for entry in self.cuda.toolkits if entry.cuda == cuda and entry.bundled_driver]
+        return max((found.branch for found in drivers if found), default=None)
+
     def driver_max_cuda(self, driver: DriverVersion) -> tuple[int, ...] | None:
         """The CUDA release a driver supports, e.g. (12, 4): its branch's, else the next lower branch's known one."""
         return next((cuda for branch, cuda in self._shown if branch <= driver.branch), None)

@@ -9,7 +9,7 @@ from envcheck.matrix.release import Build, Release
 from envcheck.matrix.torch_release import TorchBuild
 from envcheck.model.plan import Clash
 from envcheck.model.text import Text
-from envcheck.model.versions import ComputeCapability, DriverVersion, compute_capability
+from envcheck.model.versions import ComputeCapability, DriverVersion
 
 TEGRA = {(5, 3), (6, 2), (7, 2), (8, 7), (11, 0)}  # integrated GPUs run only code made for exactly them
 
@@ -137,8 +137,7 @@ def _ptx(target: Target, matrix: Matrix, release: Release, build: Build) -> list
         hit = [capability for capability in target.capabilities if capability >= kernel.needed_from]
         if not hit or shown >= kernel.cuda:
             continue
-        default_from = matrix.traits.get("translated-attention-is-default-from")
-        always = compute_capability(default_from.value or "") if default_from else None
+        always = matrix.capability_trait("translated-attention-is-default-from")
         params = {
             "vllm": name_of(release, build),
             "component": kernel.component,

@@ -27,7 +27,7 @@ def warning(code: str, variant: str = "detail", *, remedies: tuple[Remedy, ...] 
 
 def info(code: str, variant: str = "detail", **params: Param) -> Finding:
     """A finding worth knowing."""
-    return finding(code, Severity.INFO, variant, **params)
+    return finding(code, Severity.INFO, variant, remedies=(), **params)
 
 
 def remedy(kind: RemedyKind, key: str, *commands: str, root: bool = False, **params: Param) -> Remedy:

@@ -1,0 +1,280 @@
+"""The judge: which question is asked, which rules answer it, and the verdict."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
+from typing import Literal
+
+import msgspec
+
+from envcheck.matrix.load import Matrix
+from envcheck.matrix.release import Release
+from envcheck.model.finding import Finding, Remedy, Severity, Verdict
+from envcheck.model.host import HostReport
+from envcheck.model.plan import Clash
+from envcheck.model.request import Request
+from envcheck.model.text import Text
+from envcheck.rules import container, driver, hardware, installed
+from envcheck.rules.build import Judged, Target, judge_build, name_of, python_clash
+from envcheck.rules.engine import choose_engine, engine_findings, switch_of
+from envcheck.rules.make import error, from_clash, info
+from envcheck.rules.remedies import clash_remedies
+from envcheck.rules.situation import Situation, known, read_situation
+from envcheck.rules.survey import Survey, Surveyor
+
+Subject = Literal["installed", "requested", "any"]
+
+# In causal order: what stands first explains what stands below it.
+HOST_RULES = (
+    hardware.presence,
+    hardware.kinds,
+    hardware.nvml,
+    hardware.faults,
+    hardware.fabric,
+    driver.older_than_gpu,
+    container.compat_shadowing,
+    container.start_gate,
+)
+ENVIRONMENT_RULES = (
+    installed.torch_build,
+    installed.cuda_majors,
+    installed.torch_pin,
+    installed.mixed_wheels,
+    installed.companions,
+    installed.flashinfer,
+)
+LAST_RULES = (hardware.mig, hardware.bfloat16, hardware.wsl, hardware.system_memory, driver.end_of_life)
+
+_RANK = {Severity.ERROR: 0, Severity.WARNING: 1, Severity.INFO: 2}
+
+
+class Judgement(msgspec.Struct, frozen=True):
+    """What the rules concluded, with all that planning needs so that it derives nothing again.
+
+    `release` is the one judged (installed, requested, or the newest that runs); `binding` the clash that decides and `binding_release`
+    the release it concerns; `undecided` names the deciding facts that are not known.
+    """
+
+    verdict: Verdict
+    subject: Subject
+    situation: Situation
+    target: Target
+    survey: Survey | None
+    judged: Judged | None
+    release: Release | None
+    engine: str | None
+    findings: tuple[Finding, ...]
+    binding: Clash | None
+    binding_release: str | None
+    undecided: tuple[Text, ...]
+
+
+def judge(host: HostReport, matrix: Matrix, request: Request, *, remedies: bool = True) -> Judgement:
+    """Judge a host. `remedies` False leaves the ways out of the findings, for batches. Raises UsageError for a release that is none."""
+    return _judge_of(matrix).judge(host, request, remedies=remedies)
+
+
+@lru_cache(maxsize=4)
+def _judge_of(matrix: Matrix) -> Judge:
+    return Judge(matrix)
+
+
+def surveyor_of(matrix: Matrix) -> Surveyor:
+    """The surveyor that the judge of this matrix uses, so that planning shares what it remembers."""
+    return _judge_of(matrix).surveyor
+
+
+def target_of(situation: Situation) -> Target:
+    """What of a host decides about wheels."""
+    return Target(
+        situation.arch,
+        situation.glibc,
+        situation.musl,
+        situation.python,
+        situation.driver,
+        situation.driver_cuda,
+        situation.capabilities,
+    )
+
+
+class _Conclusion(msgspec.Struct):
+    """What judging the subject adds to the findings of the host."""
+
+    findings: list[Finding]
+    release: Release | None = None
+    judged: Judged | None = None
+    survey: Survey | None = None
+    binding: Clash | None = None
+    binding_release: str | None = None
+    undecided: tuple[str, ...] = ()
+
+
+class Judge:
+    """Judges hosts against one matrix."""
+
+    def __init__(self, matrix: Matrix) -> None:
+        self.matrix = matrix
+        self.surveyor = Surveyor(matrix)
+
+    def judge(self, host: HostReport, request: Request, *, remedies: bool) -> Judgement:
+        """One host, one request."""
+        matrix = self.matrix
+        situation = read_situation(host, matrix, request)
+        target = target_of(situation)
+        subject = self._subject(situation, request)
+        found: list[Finding] = [finding for rule in HOST_RULES for finding in rule(situation, matrix)]
+        hopeless = any(finding.severity is Severity.ERROR for finding in found) and not situation.usable_gpus
+        conclusion = _Conclusion([]) if hopeless else self._conclude(subject, situation, target, request, remedies)
+        environment = [finding for rule in ENVIRONMENT_RULES for finding in rule(situation, matrix)]
+        environment += installed.torch_driver(situation, matrix, target)
+        engine, engines = self._engine(situation, conclusion.release)
+        if subject == "installed":
+            found += [*conclusion.findings, *environment]
+        else:
+            found += [*environment, *conclusion.findings]
+        found += [*engines, *(finding for rule in LAST_RULES for finding in rule(situation, matrix))]
+        findings = _ordered(_observed(situation, subject, found))
+        verdict, undecided = _verdict(findings, _missing(situation, conclusion.undecided))
+        return Judgement(
+            verdict,
+            subject,
+            situation,
+            target,
+            conclusion.survey,
+            conclusion.judged,
+            conclusion.release,
+            engine,
+            findings,
+            conclusion.binding,
+            conclusion.binding_release,
+            undecided,
+        )
+
+    def _subject(self, situation: Situation, request: Request) -> Subject:
+        own = situation.installed
+        if not request.vllm:
+            return "installed" if own else "any"
+        asked = self.matrix.matching(request.vllm)
+        return "installed" if own and own.release in asked else "requested"
+
+    def _engine(self, situation: Situation, release: Release | None) -> tuple[str | None, list[Finding]]:
+        if release is None:
+            return None, []
+        choice = choose_engine(self.matrix, release, situation.capabilities, switch_of(situation))
+        return choice.engine, list(engine_findings(situation, self.matrix, release, choice))
+
+    def _conclude(self, subject: Subject, situation: Situation, target: Target, request: Request, remedies: bool) -> _Conclusion:
+        if subject == "installed":
+            return self._installed(situation, target, remedies)
+        if subject == "requested":
+            return self._requested(target, request.vllm or "latest", remedies)
+        return self._any(target, remedies)
+
+    def _installed(self, situation: Situation, target: Target, remedies: bool) -> _Conclusion:
+        own = situation.installed
+        if own is None:
+            return _Conclusion([])
+        build = own.release.build(target.arch or "x86_64", own.variant)
+        if build is None:  # built from source, or for a machine the project has no wheel for
+            return _Conclusion([], own.release, undecided=() if target.capabilities else ("gpus.compute_capability",))
+        judged = judge_build(target, self.matrix, own.release, build, installed=True)
+        findings = [from_clash(clash, Severity(clash.severity), self._ways(clash, target, remedies)) for clash in judged.clashes]
+        findings += [_python_warning(clash) for clash in python_clash(target.python, own.release)]
+        vllm = situation.installed_raw[:60]
+        if not judged.errors and build.cuda:
+            findings += driver.minor_compatibility(situation, self.matrix, build.cuda, vllm)
+        newest = self.matrix.releases[0]
+        if not own.exact and own.release is newest:
+            findings.append(info("matrix-stale", vllm=vllm, newest=newest.raw))
+        binding = judged.errors[0] if judged.errors else None
+        return _Conclusion(findings, own.release, judged, None, binding, vllm if binding else None, judged.undecided)
+
+    def _requested(self, target: Target, spec: str, remedies: bool) -> _Conclusion:
+        releases = self.matrix.matching(spec)
+        survey = self.surveyor.survey(target, spec)
+        judged = survey.best.judged if survey.best else survey.closest
+        if judged is None:
+            return _Conclusion([self._no_wheel(target, releases[0].raw)], releases[0], survey=survey)
+        clashes = list(judged.clashes)
+        if survey.best is None or survey.best.new_python:
+            clashes += python_clash(target.python, judged.release)
+        findings = [from_clash(clash, Severity(clash.severity), self._ways(clash, target, remedies)) for clash in clashes]
+        errors = [clash for clash in clashes if clash.severity == "error"]
+        binding = errors[0] if errors else None
+        wheel = name_of(judged.release, judged.build)
+        return _Conclusion(
+            findings, judged.release, judged, survey, binding, wheel if binding else None, survey.undecided or judged.undecided
+        )
+
+    def _any(self, target: Target, remedies: bool) -> _Conclusion:
+        survey = self.surveyor.survey(target)
+        if survey.best is None:
+            if survey.closest is None:
+                return _Conclusion([self._no_wheel(target, self.matrix.releases[0].raw)], survey=survey)
+            errors = survey.closest.errors
+            findings = [from_clash(clash, Severity.ERROR, self._ways(clash, target, remedies)) for clash in errors]
+            return _Conclusion(findings, None, survey.closest, survey, errors[0], survey.closest.release.raw, survey.undecided)
+        judged = survey.best.judged
+        findings = [from_clash(clash, Severity.WARNING, self._ways(clash, target, remedies)) for clash in judged.warnings]
+        for held in survey.held_back:
+            span = held.newest.raw if held.newest is held.oldest else f"{held.oldest.raw} – {held.newest.raw}"
+            ways = self._ways(held.clash, target, remedies)
+            findings.append(from_clash(held.clash, Severity.WARNING, ways, releases=span, runs=judged.release.raw))
+        binding = survey.held_back[0] if survey.held_back else None
+        return _Conclusion(
+            findings,
+            judged.release,
+            judged,
+            survey,
+            binding.clash if binding else None,
+            binding.newest.raw if binding else None,
+            survey.undecided,
+        )
+
+    def _ways(self, clash: Clash, target: Target, wanted: bool) -> tuple[Remedy, ...]:
+        return clash_remedies(clash, target, self.surveyor) if wanted else ()
+
+    def _no_wheel(self, target: Target, release: str) -> Finding:
+        return error("no-wheel-for-platform", "arch", vllm=release, arch=target.arch or "?")
+
+
+def _python_warning(clash: Clash) -> Finding:
+    return from_clash(clash, Severity.WARNING)
+
+
+def _missing(situation: Situation, names: Iterable[str]) -> tuple[str, ...]:
+    """Deciding facts that are not known, less those that an observation on the host settles."""
+    observed = known(situation.host.observed) or {}
+    works = observed.get("vllm_serves") is True or observed.get("torch_cuda") is True
+    return tuple(name for name in names if not (works and name == "driver.version"))
+
+
+def _observed(situation: Situation, subject: Subject, findings: list[Finding]) -> list[Finding]:
+    """Where the installed vLLM has been seen to serve, nothing is an error."""
+    if subject != "installed" or (known(situation.host.observed) or {}).get("vllm_serves") is not True:
+        return findings
+    return [msgspec.structs.replace(f, severity=Severity.WARNING) if f.severity is Severity.ERROR else f for f in findings]
+
+
+def _ordered(findings: Iterable[Finding]) -> tuple[Finding, ...]:
+    """Errors, warnings, infos, each in causal order; a code said once in its gravest form."""
+    ranked = sorted(findings, key=lambda finding: _RANK[finding.severity])
+    return tuple(_first_of_code(ranked))
+
+
+def _first_of_code(findings: Iterable[Finding]) -> Iterator[Finding]:
+    seen: set[str] = set()
+    for finding in findings:
+        if finding.code not in seen:
+            seen.add(finding.code)
+            yield finding
+
+
+def _verdict(findings: tuple[Finding, ...], missing: tuple[str, ...]) -> tuple[Verdict, tuple[Text, ...]]:
+    worst = findings[0].severity if findings else Severity.INFO
+    if worst is Severity.ERROR:
+        return Verdict.BLOCKED, ()
+    if missing:
+        return Verdict.UNKNOWN, tuple(Text(f"undecided.{name}") for name in missing)
+    return (Verdict.READY_WITH_WARNINGS if worst is Severity.WARNING else Verdict.READY), ()

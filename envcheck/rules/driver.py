@@ -1,0 +1,46 @@
+"""Rules on the driver by itself: its branch's life, GPUs newer than it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from envcheck.matrix.load import Matrix
+from envcheck.model.finding import Finding
+from envcheck.model.versions import driver_version
+from envcheck.rules.build import dotted
+from envcheck.rules.make import info, remedy, warning
+from envcheck.rules.situation import Situation, text
+
+
+def older_than_gpu(situation: Situation, matrix: Matrix) -> Iterator[Finding]:
+    """A driver that does not list the GPU yet, where NVML has not shown it to work all the same."""
+    if situation.driver is None or situation.wsl or text(situation.host.driver, "nvml") == "ok":
+        return
+    for gpu in situation.usable_gpus:
+        first = gpu.model.first_driver if gpu.model else {}
+        branches = sorted(int(branch) for branch in first)
+        if not branches:
+            continue
+        own = driver_version(first.get(str(situation.driver.branch), ""))
+        newer = situation.driver.branch < branches[0] or (
+            own is not None and len(situation.driver.parsed) > 1 and situation.driver.parsed < own.parsed
+        )
+        if newer:
+            needed = own.raw if own else first[str(branches[0])]
+            steps = (remedy("driver", "upgrade-driver", root=True, driver=needed),)
+            yield warning("driver-older-than-gpu", driver=situation.driver.raw, needed=needed, name=gpu.name, remedies=steps)
+            return
+
+
+def end_of_life(situation: Situation, matrix: Matrix) -> Iterator[Finding]:
+    """A driver branch that gets no fixes any more."""
+    branch = matrix.branch(situation.driver) if situation.driver and not situation.wsl else None
+    if branch and branch.ended and situation.driver:
+        yield info("driver-end-of-life", driver=situation.driver.raw, branch=branch.branch, date=branch.end_of_life or "?")
+
+
+def minor_compatibility(situation: Situation, matrix: Matrix, cuda: tuple[int, ...] | None, vllm: str) -> Iterator[Finding]:
+    """The wheel's CUDA release is newer than the driver's within one major: runs by minor-version compatibility."""
+    shown = situation.driver_cuda
+    if cuda and shown and cuda[0] == shown[0] and cuda[:2] > shown[:2]:
+        yield info("driver-minor-compat", vllm=vllm, cuda=dotted(cuda), shown=dotted(shown))
