@@ -42,14 +42,23 @@ def by_capability(values):
     return sorted(set(values), key=lambda text: tuple(int(part) for part in text.split(".")))
 
 
+DROPPED = [
+    r"\s*\((?:text copy in a public repo|seen in public repositories|commit [0-9a-f]+, via search)[^()]*\)",
+    r"[;,]?\s*\(?(?:find_string|stored)? ?(?:file )?ids? \d{6,}(?:(?:,| and) \d{6,})*\)?",
+    r"\s*\(?stored file \d{6,}\)?",
+    r"host report in(?: file id \d+)?: ?",
+    r",? \d{9,}\b",
+    r"; this machine|: a public repository file|; a public repository file",
+]
+
+
 def source(text):
     """A source as a reader can use it: without numbers that only the collector's own store knows."""
-    text = re.sub(r"\s*\((?:text copy in a public repo|seen in public repositories)[^()]*\)", "", text)
-    text = re.sub(r"[;,]?\s*\(?(?:stored )?file ids? [\d, ]+(?: and [\d]+)?\)?", "", text)
-    text = re.sub(r"\(id \d+\)|: id \d+|, \d{8,}", "", text)
-    text = text.replace("PyPI", "the package index").replace("; this machine", "")
-    text = re.sub(r"\bown knowledge, not looked up\b|\bown knowledge\b|\bgeneral knowledge\b", "common knowledge, not looked up", text)
-    return re.sub(r"\s+", " ", text).strip(" ;,")
+    for pattern in DROPPED:
+        text = re.sub(pattern, "", text)
+    text = text.replace("the PyPI", "the package index").replace("PyPI", "package index")
+    text = re.sub(r"\b(?:own|general) knowledge(?:, not looked up)?", "common knowledge, not looked up", text)
+    return re.sub(r"\s+", " ", text).strip(" ;,:")
 
 
 def sources(*texts):

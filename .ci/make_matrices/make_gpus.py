@@ -38,7 +38,7 @@ def known(row, listed):
     pci = [device.lower() for device in row.get("pci_device_ids") or (listed or {}).get("pci_device_ids", [])]
     name = row["nvml_name"]
     switched = bool(SWITCHED.match(name))
-    notes = [row.get("note"), BOARD if switched else UNSURE_BOARD.get(name)]
+    notes = [*sources(row.get("note")), BOARD if switched else UNSURE_BOARD.get(name)]
     seen = row["nvml_total_source"]
     if row["nvml_total_mib"] and "knowledge" in seen:
         notes.append("Memory as NVML counts it: common knowledge, not seen in a log.")

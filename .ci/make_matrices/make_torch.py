@@ -90,7 +90,7 @@ def release(row, minor):
     return record(
         TorchRelease,
         sources=sources(f"{row['x86_64']['wheel']}: METADATA, torch/version.py, architectures in libtorch_python.so", minor["source"]),
-        note=minor.get("note"),
+        note=" ".join(sources(minor.get("note"))) or None,
         version=row["version"],
         released=row["upload"][:10],
         requires_python=row["requires_python"][0],

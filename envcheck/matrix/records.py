@@ -214,22 +214,24 @@ class Distribution(Record, frozen=True, kw_only=True):
 
 
 class CloudProvider(Record, frozen=True, kw_only=True):
-    """A cloud or GPU rental platform. `mainland` = in mainland China; `mirrors` = ids of pypi mirrors in order of preference.
+    """A cloud or GPU rental platform. `mainland` = its machines stand in mainland China unless the region says otherwise.
 
-    `level` host = the machine's maker; platform = a service on top of a host (rental platform, notebook service).
+    `mainland_regions` = how ids of regions there begin; a region that begins otherwise is abroad. `mirrors` = ids of python-index mirrors
+    in order of preference. `level` host = the machine's maker; platform = a service on top of a host (rental platform, notebook service).
     """
 
     id: str
     name: str
     name_zh: str | None = None
     mainland: bool = False
+    mainland_regions: list[str] = []
     level: Literal["host", "platform"] = "host"
     signs: list[CloudSign]
     mirrors: list[str] = []
 
 
 class Mirror(Record, frozen=True, kw_only=True):
-    """A public mirror. `scope` public or the cloud's own network (`vpc`), which is only planned once tested.
+    """A public mirror. `scope` public or the cloud's own network (`vpc`), which is only planned once tested. `upstream` = the origin itself.
 
     `layout`: simple = PEP 503 index; flat = one listing of files per variant. `{variant}` in `url` stands for cu129 etc.
     """
@@ -238,6 +240,7 @@ class Mirror(Record, frozen=True, kw_only=True):
     kind: Literal["python-index", "torch-wheels", "model-hub", "github", "python-builds"]
     url: str
     scope: Literal["public", "vpc"]
+    upstream: bool = False
     layout: Literal["simple", "flat", "hub", "prefix"] = "simple"
     cloud: str | None = None
     regions: list[str] = []
@@ -257,10 +260,16 @@ class Policy(Record, frozen=True, kw_only=True):
 
 
 class ModelCard(Record, frozen=True, kw_only=True):
-    """A model known without a network: its configuration (the text of `config.json`) and, where known, its weights in bytes."""
+    """A model known without a network: its configuration (as in `config.json`) and, where known, its weights in bytes.
+
+    `config_basis` artefact = read in the published file; unverified = put together from memory or quotations. `partial` = fields that
+    sizing needs are missing.
+    """
 
     id: str
     config: dict[str, object]
+    config_basis: Basis
+    partial: bool = False
     weights_bytes: int | None = None
     weights_basis: Basis | None = None
 
@@ -272,7 +281,7 @@ class MatrixInfo(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_onl
     date: str
 
 
-class FindingCode(Record, frozen=True, kw_only=True):
+class FindingCode(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """A finding code of the published vocabulary and what it means, in English."""
 
     code: str

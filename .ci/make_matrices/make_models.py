@@ -1,0 +1,64 @@
+"""matrices/models.json and codes.json."""
+
+import json
+
+import common
+from common import record, sources, write
+
+from envcheck.matrix.records import FindingCode, ModelCard
+
+NEEDED = ("hidden_size", "num_hidden_layers")
+
+
+def without_ellipsis(value):
+    """Lists that the collector cut short end in words such as `… 283 entries`, which are no entries."""
+    if isinstance(value, dict):
+        return {key: without_ellipsis(entry) for key, entry in value.items()}
+    if isinstance(value, list):
+        return [without_ellipsis(entry) for entry in value if not (isinstance(entry, str) and entry.startswith("…"))]
+    return value
+
+
+def weights(stated):
+    """Bytes of the checkpoint where the recipe states those of the files."""
+    return next((entry["bytes"] for entry in stated if entry["kind"].startswith(("on_disk", "checkpoint"))), None)
+
+
+def card(facts, provenance, stated):
+    config = {key: value for key, value in facts.items() if not key.startswith("_") and key != "params_total"}
+    shortened = "… " in json.dumps(config, ensure_ascii=False)
+    text = config.get("text_config") or config
+    partial = facts.get("_partial", False) or not all(key in text or key in config for key in NEEDED)
+    notes = []
+    if shortened:
+        notes.append("The list of modules that are not quantized is cut short.")
+    if facts.get("params_total"):
+        notes.append(f"{facts['params_total']:.0f} parameters.")
+    n_bytes = weights(stated)
+    return record(
+        ModelCard,
+        sources=sources(facts["_source"]),
+        note=" ".join(notes) or None,
+        id=facts["_model"],
+        config=without_ellipsis(config),
+        config_basis="artefact" if provenance == "stored-config-file" else "unverified",
+        partial=partial,
+        weights_bytes=n_bytes,
+        weights_basis="unverified" if n_bytes else None,
+    )
+
+
+def make(target):
+    catalogue = common.read("model_catalogue.json")["models"]
+    recipes = common.read("model_recipes.json")["models"]
+    cards = []
+    for path in sorted((common.FACTS / "model_configs").glob("*.json")):
+        facts = json.loads(path.read_text(encoding="utf-8"))
+        model = facts["_model"]
+        known = facts["_source"].startswith(("ai-dynamo/", "tenstorrent/"))
+        provenance = catalogue.get(model, {}).get("_provenance") or ("stored-config-file" if known else "recalled")
+        stated = recipes.get(model, {}).get("variants", {}).get("default", {}).get("stated_weight_bytes", [])
+        cards.append(card(facts, provenance, stated))
+    write(target / "models.json", sorted(cards, key=lambda entry: entry.id.lower()))
+    codes = json.loads((common.FACTS.parent / "cases" / "codes.json").read_text(encoding="utf-8"))
+    write(target / "codes.json", [FindingCode(code=code, meaning=meaning) for code, meaning in sorted(codes.items())])
