@@ -1,0 +1,105 @@
+"""The options every command shares, gathered into one value."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, Literal
+
+import click
+import msgspec
+
+from envcheck.cli.output import painter, speaks
+from envcheck.errors import UsageError
+from envcheck.render.catalogue import Catalogue, Lang, choose_language
+from envcheck.render.paint import Paint
+
+Command = Callable[..., int]
+
+
+class Common(msgspec.Struct, frozen=True):
+    """What was asked about how to look and how to answer; `overrides` are host facts by dotted path."""
+
+    host: str | None = None
+    output: Literal["text", "json"] = "text"
+    lang: Lang = "en"
+    offline: bool = False
+    matrix_dir: str | None = None
+    verbose: bool = False
+    quiet: bool = False
+    python: str | None = None
+    overrides: dict[str, str] = {}
+    schema: bool = False
+
+    @property
+    def catalogue(self) -> Catalogue:
+        """The sentences in the language asked for."""
+        return Catalogue(self.lang)
+
+    @property
+    def paint(self) -> Paint:
+        """Colour, where standard output is a terminal that wants it."""
+        return painter()
+
+
+_HOST = (
+    click.option("--host", metavar="SRC", help="A host report (JSON file or `-`) or a recorded directory, instead of this machine."),
+    click.option("--python", metavar="PATH", help="The interpreter whose packages are looked at."),
+    click.option("--set", "sets", multiple=True, metavar="KEY=VALUE", help="State a host fact, e.g. driver.version=550.54.15. Repeatable."),
+    click.option("--offline", is_flag=True, help="Ask nothing over the network."),
+)
+_SHARED = (
+    click.option("--format", "output", type=click.Choice(["text", "json"]), default="text", help="How to answer."),
+    click.option("--json", "as_json", is_flag=True, help="The same as --format json."),
+    click.option("--lang", type=click.Choice(["en", "zh"]), help="Language of the sentences; otherwise ENVCHECK_LANG or the locale."),
+    click.option("--matrix-dir", metavar="DIR", help="Another folder of compatibility facts."),
+    click.option("-v", "--verbose", is_flag=True, help="Everything, with evidence and sources."),
+    click.option("-q", "--quiet", is_flag=True, help="The verdict only."),
+    click.option("--schema", is_flag=True, help="Print the JSON Schema of this command's JSON and exit."),
+)
+
+
+def common(host: bool = True) -> Callable[[Command], Command]:
+    """Add the shared options and hand them over as one `Common`, the first argument; those about the host where `host`."""
+
+    def decorate(function: Command) -> Command:
+        @wraps(function)
+        def called(**values: Any) -> int:
+            return function(_gather(values), **values)
+
+        for option in reversed((*_HOST, *_SHARED) if host else _SHARED):
+            called = option(called)
+        return called
+
+    return decorate
+
+
+def _gather(values: dict[str, Any]) -> Common:
+    """Take the shared options out of `values`."""
+    as_json = values.pop("as_json") or values["output"] == "json"
+    values.pop("output")
+    option = values.pop("lang")
+    lang = choose_language(option, os.environ)
+    return Common(
+        host=values.pop("host", None),
+        output="json" if as_json else "text",
+        lang=lang if option or as_json or speaks(lang) else "en",
+        offline=values.pop("offline", False),
+        matrix_dir=values.pop("matrix_dir"),
+        verbose=values.pop("verbose"),
+        quiet=values.pop("quiet"),
+        python=values.pop("python", None),
+        overrides=_overrides(values.pop("sets", ())),
+        schema=values.pop("schema"),
+    )
+
+
+def _overrides(sets: tuple[str, ...]) -> dict[str, str]:
+    found = {}
+    for text in sets:
+        key, equals, value = text.partition("=")
+        if not equals or not key.strip():
+            raise UsageError("error.set-malformed", text=text[:100])
+        found[key.strip()] = value.strip()
+    return found

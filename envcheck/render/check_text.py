@@ -1,0 +1,94 @@
+"""The text of `envcheck check`: the verdict, what binds, what to type, why."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+from envcheck.model.finding import Verdict
+from envcheck.model.report import CheckReport
+from envcheck.render.catalogue import Catalogue
+from envcheck.render.findings_text import write_findings
+from envcheck.render.host_line import SEPARATOR, host_line
+from envcheck.render.layout import wrap_parts
+from envcheck.render.page import Page
+from envcheck.render.paint import OF_VERDICT, Paint, plain
+from envcheck.render.stack_text import clash_sentence, stack_name, write_not_possible, write_stacks
+
+_ALTERNATIVES = 3
+
+
+class View(msgspec.Struct, frozen=True):
+    """How much to show: `detail` brief (one line), normal, full. `cloud_name` and `matrix_date` come from the matrix."""
+
+    detail: Literal["brief", "normal", "full"] = "normal"
+    findings: int = 5
+    cloud_name: str | None = None
+    matrix_date: str = ""
+
+
+def check_text(report: CheckReport, catalogue: Catalogue, view: View, paint: Paint = plain) -> str:
+    """The answer of `check` for people, at most 80 columns but for commands."""
+    page = Page(catalogue, paint)
+    page.say(f"check.{report.verdict.value}.{report.subject}", role=OF_VERDICT[report.verdict], vllm=_subject(report), newest=report.newest)
+    if view.detail == "brief":
+        return page.finish()
+    for line in wrap_parts(host_line(report.host, catalogue, view.cloud_name), SEPARATOR, indent="  "):
+        page.raw(line)
+    _write_binding(page, report)
+    _write_undecided(page, report)
+    _write_commands(page, report)
+    _write_others(page, report, view.detail == "full")
+    write_findings(page, report.findings, view.findings, view.detail == "full")
+    _write_hints(page, report, view)
+    return page.finish()
+
+
+def _subject(report: CheckReport) -> str | None:
+    stack = report.plan.stack if report.plan else None
+    return stack_name(stack) if report.subject == "any" and stack and stack.vllm == report.vllm else report.vllm
+
+
+def _write_binding(page: Page, report: CheckReport) -> None:
+    if report.binding is None:
+        return
+    blocked = report.verdict is Verdict.BLOCKED
+    page.heading("check.binding-blocked" if blocked else "check.binding-newer", release=report.binding_release or report.newest)
+    page.write(clash_sentence(report.binding, page.catalogue), indent="  ")
+
+
+def _write_undecided(page: Page, report: CheckReport) -> None:
+    if not report.undecided:
+        return
+    page.heading("check.undecided")
+    for text in report.undecided:
+        page.write(page.catalogue.text(text), indent="    ", first="  - ")
+
+
+def _write_commands(page: Page, report: CheckReport) -> None:
+    for recipe in report.plan.install if report.plan else ():
+        page.heading(f"check.install-{recipe.tool}")
+        page.steps(recipe.steps)
+
+
+def _write_others(page: Page, report: CheckReport, everything: bool) -> None:
+    if report.plan is None:
+        return
+    limit = 99 if everything else _ALTERNATIVES
+    if report.plan.stack:
+        write_stacks(page, "check.alternatives", report.plan.alternatives, limit)
+        if everything:
+            write_not_possible(page, report.plan)
+    write_stacks(page, "check.ways-out", report.plan.ways_out, limit)
+
+
+def _write_hints(page: Page, report: CheckReport, view: View) -> None:
+    page.blank()
+    if report.findings:
+        page.say("check.hint-explain", role="faint", code=report.findings[0].code)
+    if report.plan and report.plan.stack:
+        page.say("check.hint-plan", role="faint")
+    if report.findings and view.detail != "full":
+        page.say("check.hint-verbose", role="faint")
+    page.say("check.matrix-date", role="faint", date=view.matrix_date)

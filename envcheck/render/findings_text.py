@@ -1,0 +1,55 @@
+"""Findings as text: root cause first, a few unless asked for all, each with its way out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from envcheck.model.finding import Finding, Remedy, Severity
+from envcheck.render.catalogue import clean
+from envcheck.render.page import Page
+from envcheck.render.paint import OF_SEVERITY
+
+_INDENT = "    "
+
+
+def write_findings(page: Page, findings: Sequence[Finding], limit: int, verbose: bool) -> None:
+    """At most `limit` findings (all with `verbose`, then with evidence and sources), and how many were held back."""
+    if not findings:
+        return
+    page.heading("findings.heading", counts=_counts(page, findings))
+    shown = findings if verbose else findings[:limit]
+    for finding in shown:
+        _write_finding(page, finding, verbose)
+    if len(shown) < len(findings):
+        page.say("findings.more", indent="  ", role="faint", count=len(findings) - len(shown))
+
+
+def _counts(page: Page, findings: Sequence[Finding]) -> tuple[str, ...]:
+    counted = [(severity, sum(finding.severity is severity for finding in findings)) for severity in Severity]
+    return tuple(
+        page.catalogue.say(f"findings.count.{severity.value}.{'one' if count == 1 else 'many'}", count=count)
+        for severity, count in counted
+        if count
+    )
+
+
+def _write_finding(page: Page, finding: Finding, verbose: bool) -> None:
+    label = page.catalogue.say(f"severity.{finding.severity.value}")
+    page.write(f"{label}: {page.catalogue.title(finding.code)} [{clean(finding.code)}]", "  ", role=OF_SEVERITY[finding.severity])
+    page.write(page.catalogue.text(finding.detail), _INDENT)
+    for remedy in finding.remedies if verbose else finding.remedies[:1]:
+        _write_remedy(page, remedy)
+    if verbose and finding.evidence:
+        evidence = msgspec.json.encode(finding.evidence).decode("utf-8", "replace")
+        page.write(page.catalogue.say("findings.evidence", evidence=evidence), _INDENT, role="faint")
+    if verbose and finding.sources:
+        page.write(page.catalogue.say("findings.sources", sources=finding.sources), _INDENT, role="faint")
+
+
+def _write_remedy(page: Page, remedy: Remedy) -> None:
+    key = "findings.fix-root" if remedy.needs_root else "findings.fix"
+    page.write(page.catalogue.say(key, note=page.catalogue.text(remedy.note)), _INDENT)
+    for command in remedy.commands:
+        page.shell(command, _INDENT + "  ")

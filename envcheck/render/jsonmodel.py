@@ -1,0 +1,229 @@
+"""The JSON of every command as typed values: texts are finished sentences, keys are only ever added within a schema version."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import msgspec
+
+from envcheck.model.budget import FailureKind, KvCache, PerGpu, SizeVerdict
+from envcheck.model.finding import RemedyKind, Severity, Verdict
+from envcheck.model.host import HostReport
+
+CHECK_SCHEMA = "envcheck.check/1"
+PLAN_SCHEMA = "envcheck.plan/1"
+SIZE_SCHEMA = "envcheck.size/1"
+EXPLAIN_SCHEMA = "envcheck.explain/1"
+VALIDATE_SCHEMA = "envcheck.validate/1"
+BATCH_SCHEMA = "envcheck.batch/1"
+
+
+class RemedyOut(msgspec.Struct, frozen=True):
+    """One way out; `commands` are shell lines for the reader to run."""
+
+    kind: RemedyKind
+    commands: list[str]
+    needs_root: bool
+    note: str
+
+
+class FindingOut(msgspec.Struct, frozen=True):
+    """One finding, its sentences in the language asked for."""
+
+    code: str
+    severity: Severity
+    title: str
+    detail: str
+    evidence: dict[str, Any]
+    remedies: list[RemedyOut]
+    sources: list[str]
+    origin: Literal["rule", "log"]
+
+
+class ClashOut(msgspec.Struct, frozen=True):
+    """Two values that clash: what is needed, what is here. `release` where it keeps one from running."""
+
+    code: str
+    severity: Literal["error", "warning"]
+    detail: str
+    needed: str
+    present: str
+    release: str | None = None
+
+
+class StackOut(msgspec.Struct, frozen=True):
+    """One vLLM wheel with its torch and interpreter; `variant` "" = the package index's wheel."""
+
+    vllm: str
+    variant: str
+    arch: str
+    cuda: str
+    cuda_major: int
+    torch: str
+    torch_variant: str
+    python: str
+    new_python: bool
+    engine: str
+    url: str | None
+    driver_needed: str | None
+    warnings: list[ClashOut]
+
+
+class StepOut(msgspec.Struct, frozen=True):
+    """One command: as arguments, as a shell line, and why."""
+
+    argv: list[str]
+    command: str
+    why: str
+
+
+class InstallOut(msgspec.Struct, frozen=True):
+    """The steps of one installer."""
+
+    tool: Literal["uv", "pip"]
+    steps: list[StepOut]
+
+
+class MirrorOut(msgspec.Struct, frozen=True):
+    """A mirror to use and why."""
+
+    kind: str
+    id: str
+    url: str
+    why: str
+
+
+class SettingOut(msgspec.Struct, frozen=True):
+    """One serve argument or environment variable; `value` null = a switch, or a variable passed on and never written down."""
+
+    flag: str
+    value: str | None
+    why: str
+
+
+class ServeOut(msgspec.Struct, frozen=True):
+    """`vllm serve` as settings and as one shell line."""
+
+    model: str
+    settings: list[SettingOut]
+    environment: list[SettingOut]
+    command: str
+
+
+class SuggestionOut(msgspec.Struct, frozen=True):
+    """Serve arguments that fit, with their reasons in the same order."""
+
+    serve_args: dict[str, Any]
+    why: list[str]
+
+
+class FailureOut(msgspec.Struct, frozen=True):
+    """What does not fit; GiB."""
+
+    kind: FailureKind
+    needed_gib: float | None
+    available_gib: float | None
+    max_model_len: int | None
+
+
+class SizeOut(msgspec.Struct, frozen=True):
+    """The memory budget of one GPU in GiB."""
+
+    verdict: SizeVerdict
+    engine: str | None
+    per_gpu_gib: PerGpu
+    kv: KvCache
+    failure: FailureOut | None
+    suggested: SuggestionOut
+    confidence: Literal["measured", "derived", "guess"]
+    unknowns: list[str]
+    schema: str = SIZE_SCHEMA
+
+
+class PlanOut(msgspec.Struct, frozen=True):
+    """A whole plan: every file of it can be written again from this."""
+
+    schema: str
+    stack: StackOut | None
+    alternatives: list[StackOut]
+    ways_out: list[StackOut]
+    not_possible: dict[str, list[ClashOut]]
+    mirrors: list[MirrorOut]
+    install: list[InstallOut]
+    serve: ServeOut | None
+    size: SizeOut | None
+    findings: list[FindingOut]
+    environment_dir: str
+    notes: list[str]
+
+
+class CheckOut(msgspec.Struct, frozen=True):
+    """The answer of `check`; `matrix_date` is the day of the compatibility facts."""
+
+    schema: str
+    verdict: Verdict
+    subject: Literal["installed", "requested", "any"]
+    vllm: str | None
+    newest: str
+    engine: str | None
+    binding: ClashOut | None
+    undecided: list[str]
+    findings: list[FindingOut]
+    host: HostReport
+    plan: PlanOut | None
+    matrix_date: str
+
+
+class BatchFinding(msgspec.Struct, frozen=True):
+    """A finding in short."""
+
+    code: str
+    severity: Severity
+    origin: Literal["rule", "log"]
+
+
+class BatchOut(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One answered line of `batch`; `size` and `plan` where the line wanted them."""
+
+    id: Any
+    verdict: Verdict
+    engine: str | None
+    findings: list[BatchFinding]
+    size: SizeOut | msgspec.UnsetType = msgspec.UNSET
+    plan: PlanOut | msgspec.UnsetType = msgspec.UNSET
+
+
+class BatchError(msgspec.Struct, frozen=True):
+    """A line that could not be answered, and why."""
+
+    id: Any
+    error: str
+
+
+class ExplainOut(msgspec.Struct, frozen=True):
+    """One finding code in full."""
+
+    code: str
+    title: str
+    what: str
+    why: str
+    check: str
+    fix: str
+    schema: str = EXPLAIN_SCHEMA
+
+
+class ProblemOut(msgspec.Struct, frozen=True):
+    """One fault of the records: file, path inside it, what is wrong."""
+
+    file: str
+    path: str
+    what: str
+
+
+class ValidateOut(msgspec.Struct, frozen=True):
+    """The answer of `matrix validate`."""
+
+    directory: str
+    date: str | None
+    problems: list[ProblemOut]
+    schema: str = VALIDATE_SCHEMA

@@ -1,0 +1,143 @@
+"""Values to their JSON form: every catalogue text becomes a sentence in the language asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from envcheck.model.budget import SizeResult
+from envcheck.model.finding import Finding
+from envcheck.model.plan import Clash, InstallRecipe, MirrorChoice, Plan, ServeConfig, Setting, Stack
+from envcheck.model.report import CheckReport
+from envcheck.render.catalogue import Catalogue
+from envcheck.render.commands import line
+from envcheck.render.jsonmodel import (
+    CHECK_SCHEMA,
+    PLAN_SCHEMA,
+    CheckOut,
+    ClashOut,
+    ExplainOut,
+    FailureOut,
+    FindingOut,
+    InstallOut,
+    MirrorOut,
+    PlanOut,
+    RemedyOut,
+    ServeOut,
+    SettingOut,
+    SizeOut,
+    StackOut,
+    StepOut,
+    SuggestionOut,
+)
+
+
+def findings_out(findings: Iterable[Finding], catalogue: Catalogue) -> list[FindingOut]:
+    """Findings with their sentences, in the order given."""
+    return [
+        FindingOut(
+            code=finding.code,
+            severity=finding.severity,
+            title=catalogue.title(finding.code),
+            detail=catalogue.text(finding.detail),
+            evidence=finding.evidence,
+            remedies=[RemedyOut(way.kind, list(way.commands), way.needs_root, catalogue.text(way.note)) for way in finding.remedies],
+            sources=list(finding.sources),
+            origin=finding.origin,
+        )
+        for finding in findings
+    ]
+
+
+def clash_out(clash: Clash, catalogue: Catalogue, release: str | None = None) -> ClashOut:
+    """A clash with its sentence."""
+    return ClashOut(clash.code, clash.severity, catalogue.text(clash.detail), clash.needed, clash.present, release)
+
+
+def stack_out(stack: Stack, catalogue: Catalogue) -> StackOut:
+    """A stack with the sentences of its warnings."""
+    plain = {name: getattr(stack, name) for name in StackOut.__struct_fields__ if name != "warnings"}
+    return StackOut(**plain, warnings=[clash_out(clash, catalogue) for clash in stack.warnings])
+
+
+def size_out(size: SizeResult, catalogue: Catalogue) -> SizeOut:
+    """A memory budget with its sentences."""
+    failure = size.failure
+    return SizeOut(
+        verdict=size.verdict,
+        engine=size.engine,
+        per_gpu_gib=size.per_gpu_gib,
+        kv=size.kv,
+        failure=FailureOut(failure.kind, failure.needed_gib, failure.available_gib, failure.max_model_len) if failure else None,
+        suggested=SuggestionOut(size.suggested.serve_args, [catalogue.text(why) for why in size.suggested.why]),
+        confidence=size.confidence,
+        unknowns=[catalogue.text(unknown) for unknown in size.unknowns],
+    )
+
+
+def _install(recipe: InstallRecipe, catalogue: Catalogue) -> InstallOut:
+    return InstallOut(recipe.tool, [StepOut(list(step.argv), line(step.argv), catalogue.text(step.why)) for step in recipe.steps])
+
+
+def _mirror(mirror: MirrorChoice, catalogue: Catalogue) -> MirrorOut:
+    return MirrorOut(mirror.kind, mirror.id, mirror.url, catalogue.text(mirror.why))
+
+
+def _settings(settings: Iterable[Setting], catalogue: Catalogue) -> list[SettingOut]:
+    return [SettingOut(setting.flag, setting.value, catalogue.text(setting.why)) for setting in settings]
+
+
+def serve_argv(serve: ServeConfig, program: str = "vllm") -> list[str]:
+    """`vllm serve MODEL` and its settings as arguments. A model named with a leading dash can only be a folder: it gets `./`."""
+    model = f"./{serve.model}" if serve.model.startswith("-") else serve.model
+    argv = [program, "serve", model]
+    for setting in serve.settings:
+        argv += [setting.flag] if setting.value is None else [setting.flag, setting.value]
+    return argv
+
+
+def _serve(serve: ServeConfig, catalogue: Catalogue) -> ServeOut:
+    return ServeOut(serve.model, _settings(serve.settings, catalogue), _settings(serve.environment, catalogue), line(serve_argv(serve)))
+
+
+def plan_out(plan: Plan, catalogue: Catalogue) -> PlanOut:
+    """A plan with its sentences."""
+    return PlanOut(
+        schema=PLAN_SCHEMA,
+        stack=stack_out(plan.stack, catalogue) if plan.stack else None,
+        alternatives=[stack_out(stack, catalogue) for stack in plan.alternatives],
+        ways_out=[stack_out(stack, catalogue) for stack in plan.ways_out],
+        not_possible={
+            release: [clash_out(clash, catalogue, release) for clash in clashes] for release, clashes in plan.not_possible.items()
+        },
+        mirrors=[_mirror(mirror, catalogue) for mirror in plan.mirrors],
+        install=[_install(recipe, catalogue) for recipe in plan.install],
+        serve=_serve(plan.serve, catalogue) if plan.serve else None,
+        size=size_out(plan.size, catalogue) if plan.size else None,
+        findings=findings_out(plan.findings, catalogue),
+        environment_dir=plan.environment_dir,
+        notes=[catalogue.text(note) for note in plan.notes],
+    )
+
+
+def check_out(report: CheckReport, catalogue: Catalogue, matrix_date: str) -> CheckOut:
+    """The report of `check` with its sentences."""
+    return CheckOut(
+        schema=CHECK_SCHEMA,
+        verdict=report.verdict,
+        subject=report.subject,
+        vllm=report.vllm,
+        newest=report.newest,
+        engine=report.engine,
+        binding=clash_out(report.binding, catalogue, report.binding_release) if report.binding else None,
+        undecided=[catalogue.text(text) for text in report.undecided],
+        findings=findings_out(report.findings, catalogue),
+        host=report.host,
+        plan=plan_out(report.plan, catalogue) if report.plan else None,
+        matrix_date=matrix_date,
+    )
+
+
+def explain_out(code: str, catalogue: Catalogue) -> ExplainOut | None:
+    """The page of a code; None where the vocabulary does not have it."""
+    page = catalogue.page(code)
+    return ExplainOut(code, catalogue.title(code), page.what, page.why, page.check, page.fix) if page else None

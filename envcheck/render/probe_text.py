@@ -1,0 +1,74 @@
+"""The text of `envcheck probe`: every fact with its source, or why there is none."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import msgspec
+from msgspec import UNSET
+
+from envcheck.model.host import HostReport, Provenance
+from envcheck.render.catalogue import Catalogue, shown
+from envcheck.render.host_line import SEPARATOR, host_line
+from envcheck.render.layout import wrap_parts
+from envcheck.render.table import table
+
+_HIDDEN = frozenset({"schema", "provenance"})
+_SUMMED_UP = frozenset({"gpus", "toolkits", "disk", "processes", "accelerators"})  # one row an entry; every other list is one row
+
+
+def probe_text(host: HostReport, catalogue: Catalogue, *, verbose: bool = False, cloud_name: str | None = None) -> str:
+    """A table of the facts. Without `verbose`, facts that are absent without a reason to mention stay out."""
+    heads = [catalogue.say(f"probe.head-{name}") for name in ("fact", "value", "source")]
+    rows = [row for path, value in _facts(host) if (row := _row(host, path, value, catalogue, verbose))]
+    head = "\n".join(wrap_parts(host_line(host, catalogue, cloud_name), SEPARATOR, indent="  "))
+    return f"{head}\n\n{table(heads, rows)}\n"
+
+
+def _facts(host: HostReport) -> Iterator[tuple[str, object]]:
+    for name in HostReport.__struct_fields__:
+        if name in _HIDDEN:
+            continue
+        value = getattr(host, name)
+        if isinstance(value, msgspec.Struct):
+            yield from ((f"{name}.{field}", getattr(value, field)) for field in value.__struct_fields__)
+        elif isinstance(value, dict) and value:
+            yield from ((f"{name}.{key}", item) for key, item in sorted(value.items()))
+        elif isinstance(value, list) and value and name in _SUMMED_UP:
+            yield from ((f"{name}[{index}]", item) for index, item in enumerate(value))
+        else:
+            yield name, value
+
+
+def _provenance(host: HostReport, path: str) -> Provenance | None:
+    if isinstance(host.provenance, msgspec.UnsetType):
+        return None
+    parents = (path, path.partition("[")[0], path.partition(".")[0])
+    return next((host.provenance[parent] for parent in parents if parent in host.provenance), None)
+
+
+def _row(host: HostReport, path: str, value: object, catalogue: Catalogue, verbose: bool) -> list[str] | None:
+    origin = _provenance(host, path)
+    why = (origin.why or origin.source or "") if origin else ""
+    if value is UNSET:
+        if origin is None and not verbose:
+            return None
+        return [path, catalogue.say("probe.unreadable"), why]
+    if value is None or value in ([], {}):
+        return [path, catalogue.say("probe.absent"), why] if verbose or origin else None
+    return [path, _shown(value, catalogue), (origin.source or origin.why or "") if origin else ""]
+
+
+def _shown(value: object, catalogue: Catalogue) -> str:
+    if isinstance(value, bool):
+        return catalogue.say("probe.yes" if value else "probe.no")
+    if isinstance(value, (str, int, float)):
+        return shown(value, catalogue.lang)
+    if isinstance(value, list):
+        return ", ".join(_shown(item, catalogue) for item in value[:16]) + (" …" if len(value) > 16 else "")
+    fields = msgspec.to_builtins(value) if isinstance(value, msgspec.Struct) else value
+    return (
+        ", ".join(f"{name}={_shown(item, catalogue)}" for name, item in fields.items() if item is not None)
+        if isinstance(fields, dict)
+        else "?"
+    )

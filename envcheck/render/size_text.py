@@ -1,0 +1,86 @@
+"""The text of `envcheck size`: where each GiB goes, what fits, and why not where it does not."""
+
+from __future__ import annotations
+
+from envcheck.model.budget import SizeResult
+from envcheck.render.catalogue import Catalogue
+from envcheck.render.commands import quote
+from envcheck.render.layout import cells, pad
+from envcheck.render.page import Page
+from envcheck.render.paint import Paint, Role, plain
+
+_TERMS = ("weights", "activation", "sampler", "encoder", "non_torch", "cuda_graphs", "kv_cache")
+_ROLE: dict[str, Role] = {"fits": "good", "tight": "caution", "does-not-fit": "bad", "unknown": "caution"}
+
+
+def size_text(size: SizeResult, subject: str, catalogue: Catalogue, paint: Paint = plain) -> str:
+    """The memory budget of one GPU; `subject` names the model and the GPU it was asked for."""
+    page = Page(catalogue, paint)
+    page.say(f"size.{size.verdict}", role=_ROLE[size.verdict], subject=subject)
+    write_size(page, size)
+    _write_suggestion(page, size)
+    page.blank()
+    page.say(f"size.confidence-{size.confidence}", role="faint")
+    return page.finish()
+
+
+def write_size(page: Page, size: SizeResult) -> None:
+    """The body: what fails, what was missing, the table of terms, the KV cache."""
+    _write_failure(page, size)
+    for unknown in size.unknowns:
+        page.write(page.catalogue.text(unknown), indent="    ", first="  - ")
+    _write_terms(page, size)
+    _write_cache(page, size)
+
+
+def _gib(value: float | None) -> str:
+    return "?" if value is None else f"{value:.2f}"
+
+
+def _write_failure(page: Page, size: SizeResult) -> None:
+    failure = size.failure
+    if failure is None:
+        return
+    page.say(f"size.failure.{failure.kind}", indent="  ")
+    if failure.needed_gib is not None and failure.available_gib is not None:
+        page.say("size.needed-available", indent="  ", needed=_gib(failure.needed_gib), available=_gib(failure.available_gib))
+    if failure.max_model_len is not None:
+        page.say("size.max-model-len", indent="  ", tokens=failure.max_model_len)
+
+
+def _write_terms(page: Page, size: SizeResult) -> None:
+    terms = size.per_gpu_gib
+    rows = [(page.catalogue.say(f"size.term.{name}"), _gib(value)) for name in _TERMS if (value := getattr(terms, name)) is not None]
+    if not rows:
+        return
+    page.heading("size.terms", budget=_gib(terms.budget), total=_gib(terms.total))
+    widest = max(cells(label) for label, _ in rows)
+    for label, figure in rows:
+        page.raw(f"  {pad(label, widest)}  {figure:>7}")
+
+
+def _write_cache(page: Page, size: SizeResult) -> None:
+    cache = size.kv
+    if cache.tokens is None or cache.bytes_per_token is None:
+        return
+    page.blank()
+    page.say("size.cache", tokens=cache.tokens, bytes=cache.bytes_per_token)
+    if cache.max_concurrency is not None:
+        page.say("size.concurrency", requests=cache.max_concurrency)
+
+
+def _write_suggestion(page: Page, size: SizeResult) -> None:
+    if not size.suggested.serve_args:
+        return
+    page.heading("size.suggested")
+    reasons = [page.catalogue.text(why) for why in size.suggested.why]
+    for index, (name, value) in enumerate(size.suggested.serve_args.items()):
+        page.raw("  " + serve_flag(name, value))
+        if index < len(reasons):
+            page.write(reasons[index], indent="      ", role="faint")
+
+
+def serve_flag(name: str, value: object) -> str:
+    """A serve argument as typed: `--max-model-len 8192`, a true switch without its value."""
+    flag = "--" + name.replace("_", "-")
+    return quote(flag) if value is True else f"{quote(flag)} {quote(str(value))}"

@@ -1,0 +1,54 @@
+"""A stack in words: which vLLM wheel, with which torch, CUDA and Python."""
+
+from __future__ import annotations
+
+from envcheck.model.plan import Clash, Plan, Stack
+from envcheck.render.catalogue import Catalogue, clean
+from envcheck.render.page import Page
+
+
+def stack_name(stack: Stack) -> str:
+    """`0.19.1`, or with the variant of the wheel, `0.32.0+cu129`."""
+    return f"{stack.vllm}+{stack.variant}" if stack.variant else stack.vllm
+
+
+def stack_line(stack: Stack, catalogue: Catalogue) -> str:
+    """One line: the wheel, its torch, CUDA, Python; where it needs a newer driver or another Python, that too."""
+    torch = f"{stack.torch}+{stack.torch_variant}" if stack.torch_variant else stack.torch
+    text = catalogue.say("stack.line", vllm=stack_name(stack), torch=torch, cuda=stack.cuda, python=stack.python)
+    if stack.driver_needed:
+        text += catalogue.say("stack.needs-driver", driver=stack.driver_needed)
+    if stack.new_python:
+        text += catalogue.say("stack.new-python", python=stack.python)
+    return text
+
+
+def write_stacks(page: Page, heading: str, stacks: tuple[Stack, ...], limit: int) -> None:
+    """Stacks under a heading, one line each, at most `limit`, and how many more there are."""
+    if not stacks:
+        return
+    page.heading(heading)
+    for stack in stacks[:limit]:
+        page.write(stack_line(stack, page.catalogue), indent="    ", first="  ")
+        for warning in stack.warnings[:1]:
+            page.write(page.catalogue.text(warning.detail), indent="      ", role="caution")
+    if len(stacks) > limit:
+        page.say("stack.more", indent="  ", role="faint", count=len(stacks) - limit)
+
+
+def clash_sentence(clash: Clash, catalogue: Catalogue) -> str:
+    """The clash's sentence, with the two values added where the sentence leaves one out."""
+    sentence = catalogue.text(clash.detail)
+    if clash.needed in sentence and clash.present in sentence:
+        return sentence
+    return sentence + catalogue.say("clash.two-values", needed=clash.needed, present=clash.present)
+
+
+def write_not_possible(page: Page, plan: Plan) -> None:
+    """The releases near the choice that do not run here, each with what clashes."""
+    if not plan.not_possible:
+        return
+    page.heading("check.not-possible")
+    for release, clashes in plan.not_possible.items():
+        for clash in clashes[:1]:
+            page.write(f"{clean(release)}: {clash_sentence(clash, page.catalogue)}", indent="    ", first="  ")
