@@ -3,52 +3,75 @@
 from __future__ import annotations
 
 import re
+from functools import cached_property
 
 from envcheck.matrix.records import GpuModel
 
 _LONGEST = 128  # characters; NVML's own limit is 96
 _BRANDS = ("nvidia ", "tesla ", "grid ", "quadro ", "geforce ")
-_MIG = re.compile(r"\s*[(/]?\s*\bmig\b.*$")
-_GLUED = re.compile(r"(?<=rtx)(?=\d)|(?<=gtx)(?=\d)|(?<=\d\d\d0)(?=ti\b|super\b)")
+_REMEMBERED = 4096  # names; hostile input must not fill memory
 
 
 class GpuNames:
     """The index of names. A name matches whole, or as the longest known name it begins with at a word's end."""
 
     def __init__(self, gpus: tuple[GpuModel, ...]) -> None:
-        self._keys: dict[str, GpuModel] = {}
-        for gpu in gpus:
-            for name in (gpu.name, *gpu.aliases):
-                self._keys.setdefault(_plain(name), gpu)
-        for key, gpu in list(self._keys.items()):
-            for short in _without_brands(key):
-                self._keys.setdefault(short, gpu)
-        self._found: dict[str, GpuModel | None] = {}
+        self._gpus = gpus
+        # The name that NVML gives is nearly always the one in the matrix: the full index is only made for the others.
+        self._found: dict[str, GpuModel | None] = {gpu.name: gpu for gpu in gpus}
 
     def find(self, name: str) -> GpuModel | None:
         """The GPU of that name, None when it is not known."""
         if name not in self._found:
-            if len(self._found) > 4096:  # hostile input must not fill memory
+            if len(self._found) > _REMEMBERED:
                 self._found.clear()
             self._found[name] = self._search(name)
         return self._found[name]
 
+    @cached_property
+    def _keys(self) -> dict[str, GpuModel]:
+        keys: dict[str, GpuModel] = {}
+        for gpu in self._gpus:
+            for name in (gpu.name, *gpu.aliases):
+                keys.setdefault(_plain(name), gpu)
+        for key, gpu in list(keys.items()):
+            for short in _without_brands(key):
+                keys.setdefault(short, gpu)
+        return keys
+
     def _search(self, name: str) -> GpuModel | None:
-        plain = _MIG.sub("", _plain(name[:_LONGEST]))
-        for candidate in (plain, *_without_brands(plain)):
-            if candidate in self._keys:
-                return self._keys[candidate]
-        for candidate in (plain, *_without_brands(plain)):
-            for end in range(len(candidate) - 1, 1, -1):
-                if not candidate[end].isalnum() and candidate[:end] in self._keys:
-                    return self._keys[candidate[:end]]
+        plain = _without_mig(_plain(name[:_LONGEST]))
+        for spelling in (plain, _spaced(plain)):
+            found = self._whole(spelling) or self._beginning(spelling)
+            if found is not None:
+                return found
+        return None
+
+    def _whole(self, plain: str) -> GpuModel | None:
+        return next((self._keys[name] for name in (plain, *_without_brands(plain)) if name in self._keys), None)
+
+    def _beginning(self, plain: str) -> GpuModel | None:
+        for name in (plain, *_without_brands(plain)):
+            for end in range(len(name) - 1, 1, -1):
+                if not name[end].isalnum() and name[:end] in self._keys:
+                    return self._keys[name[:end]]
         return None
 
 
 def _plain(name: str) -> str:
-    """Lower case, single spaces, and the spaces people leave out: `RTX4090`, `3090Ti`, `4070Super`."""
-    spaced = _GLUED.sub(" ", name.lower().replace("_", " "))
-    return " ".join(spaced.split())
+    return " ".join(name.lower().split())
+
+
+def _without_mig(plain: str) -> str:
+    """`… (mig 2g.20gb)` and `… mig 1g.5gb` as their parent's name."""
+    head, found, _ = plain.replace("(", " ").replace("/", " ").partition(" mig ")
+    return " ".join(head.split()) if found else plain
+
+
+def _spaced(plain: str) -> str:
+    """The spaces that people leave out or write otherwise: `rtx4090`, `3090ti`, `4070super`, `a100_80gb`."""
+    plain = re.sub(r"\b(rtx|gtx)(?=\d)", r"\1 ", plain.replace("_", " "))
+    return re.sub(r"(\d\d\d0)(ti|super)\b", r"\1 \2", plain)
 
 
 def _without_brands(plain: str) -> list[str]:

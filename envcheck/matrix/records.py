@@ -1,7 +1,8 @@
 """One Struct per kind of record under `matrices/`. Unknown keys are refused, so a misspelt key cannot hide.
 
 Versions stay text in the records; `matrix.load` parses them once. Every record names its sources. Compute capabilities are `8.6`,
-CUDA releases `12.9`, memory MiB, dates ISO 8601.
+CUDA releases `12.9`, memory MiB, dates ISO 8601. Records hold no cycles, so the garbage collector need not visit them (`gc=False`):
+thousands are made at every start.
 """
 
 from __future__ import annotations
@@ -17,14 +18,14 @@ Arch = Literal["x86_64", "aarch64"]
 Basis = Literal["artefact", "pipeline", "neighbour", "unverified"]
 
 
-class Record(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, omit_defaults=True):
+class Record(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, omit_defaults=True, gc=False):
     """What every record has."""
 
     sources: list[str]
     note: str | None = None
 
 
-class PtxKernel(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, omit_defaults=True):
+class PtxKernel(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, omit_defaults=True, gc=False):
     """Kernels that exist only as PTX above `sass_below`: a driver older than `cuda` cannot translate them.
 
     `component` is the extension (e.g. `flash-attn 2`), `compute` what the PTX targets, `isa` its PTX version, `cuda` the toolkit that
@@ -39,7 +40,7 @@ class PtxKernel(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
     basis: Basis
 
 
-class VllmBuild(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, omit_defaults=True):
+class VllmBuild(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, omit_defaults=True, gc=False):
     """One wheel of a release.
 
     `variant` "" = the wheel on the package index, `cu129` etc. = a wheel of the project's release page (`url`).
@@ -99,7 +100,7 @@ class EngineRange(Record, frozen=True, kw_only=True):
     switch: Literal["absent", "selects", "zero-fails", "ignored", "warns"]
 
 
-class TorchVariant(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, omit_defaults=True):
+class TorchVariant(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, omit_defaults=True, gc=False):
     """One CUDA variant of a torch release on the project's own index.
 
     `archs` = machines it is built for; `gpu_code` per machine, missing = not known. `listed` False = on the server but in no published
@@ -231,9 +232,10 @@ class CloudProvider(Record, frozen=True, kw_only=True):
 
 
 class Mirror(Record, frozen=True, kw_only=True):
-    """A public mirror. `scope` public or the cloud's own network (`vpc`), which is only planned once tested. `upstream` = the origin itself.
+    """A public mirror, or with `upstream` the origin itself.
 
-    `layout`: simple = PEP 503 index; flat = one listing of files per variant. `{variant}` in `url` stands for cu129 etc.
+    `scope` public or the cloud's own network (`vpc`), which is only planned once tested. `layout`: simple = PEP 503 index; flat = one
+    listing of files per variant. `{variant}` in `url` stands for cu129 etc.
     """
 
     id: str

@@ -15,7 +15,7 @@ from envcheck.model.versions import ComputeCapability, compute_capability, numbe
 _PYTHON_MINORS = range(7, 20)  # 3.7 to 3.19: what any release in the matrix may name
 
 
-class Ptx(msgspec.Struct, frozen=True):
+class Ptx(msgspec.Struct, frozen=True, gc=False):
     """Kernels that devices from `needed_from` on can only run by translating PTX, which takes a driver of CUDA `cuda` or newer."""
 
     component: str
@@ -25,7 +25,7 @@ class Ptx(msgspec.Struct, frozen=True):
     basis: str
 
 
-class Build(msgspec.Struct, frozen=True):
+class Build(msgspec.Struct, frozen=True, gc=False):
     """One wheel; `record` is the line in the matrix. None = not known. `cuda` (12, 9), `glibc_*` (2, 31)."""
 
     record: VllmBuild
@@ -95,7 +95,12 @@ def python_minors(requires_python: str) -> tuple[tuple[int, int], ...]:
         wanted = specifier(requires_python)
     except InvalidSpecifier:
         return ()
-    return tuple((3, minor) for minor in _PYTHON_MINORS if wanted.contains(f"3.{minor}.99"))
+    return tuple((3, minor) for minor, late in _late_pythons() if wanted.contains(late, prereleases=True))
+
+
+@lru_cache(maxsize=1)
+def _late_pythons() -> tuple[tuple[int, Version], ...]:
+    return tuple((minor, Version(f"3.{minor}.99")) for minor in _PYTHON_MINORS)
 
 
 def engine_of(version: Version, ranges: tuple[EngineRange, ...]) -> EngineRange | None:
@@ -103,6 +108,7 @@ def engine_of(version: Version, ranges: tuple[EngineRange, ...]) -> EngineRange 
     return next((entry for entry in ranges if specifier(entry.releases).contains(version, prereleases=True)), None)
 
 
+@lru_cache(maxsize=64)
 def _pair(text: str) -> tuple[int, int]:
     major, minor = text.split(".")
     return int(major), int(minor)

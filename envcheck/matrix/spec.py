@@ -12,7 +12,6 @@ from envcheck.errors import UsageError
 from envcheck.matrix.release import Release
 
 _LONGEST = 100  # characters; a longer one is not a release
-_VARIANT = re.compile(r"cu\d{3}")
 
 
 class Resolved(msgspec.Struct, frozen=True):
@@ -33,7 +32,7 @@ def resolve(text: str, releases: tuple[Release, ...]) -> Resolved | None:
     version = _version(text)
     if version is None:
         return None
-    variant = version.local if version.local and _VARIANT.fullmatch(version.local) else ""
+    variant = version.local if version.local and re.fullmatch(r"cu\d{3}", version.local) else ""
     public, base = Version(version.public), Version(version.base_version)
     same = next((release for release in releases if release.version == public), None)
     if same is not None:

@@ -11,7 +11,7 @@ from envcheck.matrix.records import TorchRelease, TorchVariant
 from envcheck.model.versions import ComputeCapability, compute_capability, numbers
 
 
-class TorchBuild(msgspec.Struct, frozen=True):
+class TorchBuild(msgspec.Struct, frozen=True, gc=False):
     """torch as one index serves it for one machine; `variant` "" = the package index's.
 
     `cuda` None = a CPU build; `gpu_code` None = not known.
