@@ -31,18 +31,21 @@ class DiskSpace(msgspec.Struct, frozen=True):
 
 
 class HttpAnswer(msgspec.Struct, frozen=True):
-    """An HTTP answer: status, body (bounded), final URL."""
+    """An HTTP answer: status, the first `limit` bytes of the body, final URL; `truncated` when the body was longer."""
 
     status: int
     body: bytes
     url: str
+    truncated: bool = False
 
 
 class NvmlGpu(msgspec.Struct, frozen=True, omit_defaults=True):
     """One device as NVML reads it; memory in bytes.
 
-    A field is None where NVML does not support it; `errors` maps the failed read to
-    the NVML error's name, `lost` is set when the handle itself could not be had.
+    A field is None where NVML does not support it. `errors` maps the failed read (`name`, `uuid`, `pci`, `compute_capability`,
+    `memory`, `mig`, `mig_devices`, `fabric`, `nvlink`, `nvlink_remote`, `virtualization`, `processes`, `graphics_processes`) to the
+    error's name: `NotSupported` is the board's answer, `FunctionNotFound` an old driver's, `NotInModule` an old Python module's.
+    `lost` names the error when the handle itself could not be had; then nothing else was read.
     """
 
     index: int
@@ -54,23 +57,25 @@ class NvmlGpu(msgspec.Struct, frozen=True, omit_defaults=True):
     memory_free_bytes: int | None = None
     memory_reserved_bytes: int | None = None
     mig_current: bool | None = None
+    mig_pending: bool | None = None  # differs from mig_current until the GPU is reset
     mig_devices: list[NvmlMigDevice] = []
     fabric_state: str | None = None  # unsupported | not-started | in-progress | completed
-    fabric_status: str | None = None
+    fabric_status: str | None = None  # ok or an NVML error's name; only once the state is completed
     nvlink_peers: list[str] = []  # gpu | switch | other, one an active link
-    virtualization: str | None = None  # none | passthrough | vgpu | host-vgpu
+    virtualization: str | None = None  # none | passthrough | vgpu | host-vgpu | host-vsga
     processes: list[NvmlProcess] | None = None
     lost: str | None = None
     errors: dict[str, str] = {}
 
 
 class NvmlMigDevice(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A MIG device; memory in bytes."""
+    """A MIG device; memory in bytes, `errors` as for a GPU."""
 
     uuid: str | None = None
     name: str | None = None
     memory_total_bytes: int | None = None
     memory_free_bytes: int | None = None
+    errors: dict[str, str] = {}
 
 
 class NvmlProcess(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -83,8 +88,12 @@ class NvmlProcess(msgspec.Struct, frozen=True, omit_defaults=True):
 class NvmlReport(msgspec.Struct, frozen=True, omit_defaults=True):
     """All that NVML said in one visit.
 
-    `status` is `ok` or the error's name (`LibraryNotFound`, `DriverNotLoaded`,
-    `LibRmVersionMismatch`, `Timeout`, `Crashed`, …); `cuda_version` as NVML counts it, 12040 = 12.4.
+    `status` is `ok` or the error's name: NVML's own (`LibraryNotFound`, `DriverNotLoaded`, `LibRmVersionMismatch`, `NoPermission`,
+    `Unknown`, `OperatingSystem`, …), or ours: `Timeout` (the driver did not answer; `gpus` holds those read before), `Crashed` (the
+    child that asked died), `ForkFailed` (no child could be had), `BindingMissing` and `BindingBroken` (the Python module `pynvml`).
+    `detail` is a technical remark in English. `cuda_version` as NVML counts it, 12040 = 12.4. `gpu_count` = devices NVML announced, also
+    where not all could be read. `library_path` = the file the loader took; its name ends in the user-space driver's version. `errors`
+    as for a GPU, for the reads of the whole system (`driver_version`, `nvml_version`, `cuda_version`).
     """
 
     status: str
@@ -93,6 +102,9 @@ class NvmlReport(msgspec.Struct, frozen=True, omit_defaults=True):
     nvml_version: str | None = None
     cuda_version: int | None = None
     gpus: list[NvmlGpu] = []
+    gpu_count: int | None = None
+    library_path: str | None = None
+    errors: dict[str, str] = {}
 
 
 class System(Protocol):
@@ -126,7 +138,10 @@ class System(Protocol):
         """NVML, read once in a child process with a deadline."""
 
     def libcuda_version(self) -> Fact[int]:
-        """`cuDriverGetVersion` of the libcuda.so.1 the loader takes, e.g. 12040, read in the same child as NVML."""
+        """`cuDriverGetVersion` of the libcuda.so.1 the loader takes, e.g. 12040, read in the same child as NVML.
+
+        The source of a found value is the file the loader took. Absent = no such library.
+        """
 
     def disk(self, path: str) -> Fact[DiskSpace]:
         """Space where `path` lies, or where its nearest existing parent lies."""

@@ -1,0 +1,171 @@
+"""One bounded GET. Whoever answers is not trusted: not with our time, not with our memory, not with another host's token."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from urllib.parse import urljoin, urlsplit
+
+import msgspec
+import requests
+from requests import Response, Session
+from requests.utils import should_bypass_proxies
+from urllib3.exceptions import HTTPError
+
+from envcheck.model.fact import Fact, Found, Unreadable
+from envcheck.system.port import HttpAnswer
+from envcheck.system.within import within
+
+_REDIRECTS = frozenset({301, 302, 303, 307, 308})
+_MAX_REDIRECTS = 5
+_CHUNK = 65_536
+_SECRET_HEADERS = frozenset({"authorization", "cookie", "proxy-authorization", "x-api-key"})
+
+
+class _Bounds(msgspec.Struct, frozen=True):
+    """The environment whose proxies count, the moment (monotonic, seconds) when it must be over, the bytes of body to keep."""
+
+    env: Mapping[str, str]
+    end: float
+    limit: int
+
+
+def get(url: str, headers: Mapping[str, str], env: Mapping[str, str], timeout: float, limit: int) -> Fact[HttpAnswer]:
+    """GET `url`: https, or http on loopback; proxies and CA bundle of `env`; `timeout` seconds in all, `limit` bytes of body.
+
+    Nothing of the URL but its host is ever cited, for a URL can hold a password.
+    """
+    refusal = _refusal(url)
+    if refusal:
+        return Unreadable(refusal)
+    bounds = _Bounds(env, time.monotonic() + timeout, limit)
+    answer: Fact[HttpAnswer] | None = within(timeout, lambda: _fetch(url, headers, bounds))
+    return Unreadable(f"{_host(url)}: timed out after {timeout:g} s") if answer is None else answer
+
+
+def _fetch(url: str, headers: Mapping[str, str], bounds: _Bounds) -> Fact[HttpAnswer]:
+    bundle = [bounds.env.get(name) for name in ("REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "SSL_CERT_FILE")]
+    try:
+        with Session() as session:
+            session.trust_env = False  # it would add passwords of ~/.netrc unasked; proxies and CA bundle are set here
+            session.verify = next(filter(None, bundle), True)
+            return _follow(session, url, dict(headers), bounds)
+    except (requests.RequestException, HTTPError, OSError, ValueError) as error:  # HTTPError: the raw body is read past requests
+        return Unreadable(f"{_host(url)}: {_reason(error)}")
+
+
+def _follow(session: Session, url: str, headers: dict[str, str], bounds: _Bounds) -> Fact[HttpAnswer]:
+    for _ in range(_MAX_REDIRECTS + 1):
+        left = max(bounds.end - time.monotonic(), 0.01)
+        response = session.get(
+            url,
+            headers={**headers, "Accept-Encoding": "identity"},
+            proxies=proxies_for(url, bounds.env),
+            timeout=(min(left, 3.0), left),
+            allow_redirects=False,
+            stream=True,
+        )
+        with response:
+            target = response.headers.get("Location")
+            if response.status_code not in _REDIRECTS or not target:
+                return _answer(response, url, bounds)
+        following = urljoin(url, target)
+        refusal = _refusal(following)
+        if refusal or (_is_loopback(following) and not _is_loopback(url)):
+            return Unreadable(f"{_host(url)}: redirect not followed: {refusal or 'leads to this machine'}")
+        if urlsplit(following)[:2] != urlsplit(url)[:2]:
+            headers = {name: value for name, value in headers.items() if name.lower() not in _SECRET_HEADERS}
+        url = following
+    return Unreadable(f"{_host(url)}: more than {_MAX_REDIRECTS} redirects")
+
+
+def _answer(response: Response, url: str, bounds: _Bounds) -> Fact[HttpAnswer]:
+    """The body as sent, one byte more than `limit` read to know whether it went on."""
+    parts: list[bytes] = []
+    limit = bounds.limit
+    left = limit + 1
+    while left > 0:
+        if time.monotonic() > bounds.end:
+            return Unreadable(f"{_host(url)}: timed out")
+        part = response.raw.read(min(_CHUNK, left), decode_content=False)
+        if not part:
+            break
+        parts.append(part)
+        left -= len(part)
+    body = _plain(b"".join(parts), response.headers.get("Content-Encoding", "identity"), limit)
+    if isinstance(body, Unreadable):
+        return Unreadable(f"{_host(url)}: {body.why}")
+    return Found(HttpAnswer(response.status_code, body[:limit], url, truncated=len(body) > limit), _host(url))
+
+
+def _plain(body: bytes, encoding: str, limit: int) -> bytes | Unreadable:
+    """We ask for no compression; who compresses all the same is unpacked up to the limit and no further."""
+    if encoding.strip().lower() in {"", "identity"}:
+        return body
+    if encoding.strip().lower() not in {"gzip", "x-gzip", "deflate"}:
+        return Unreadable("compressed in a way that was not asked for")
+    import zlib
+
+    try:
+        return zlib.decompressobj(47).decompress(body, limit + 1)  # 47: gzip or zlib header, whichever is there
+    except zlib.error:
+        return Unreadable("broken compression")
+
+
+def _refusal(url: str) -> str | None:
+    """Why the URL may not be asked, citing its scheme at most."""
+    try:
+        parts = urlsplit(url)
+        host = parts.hostname
+    except ValueError:
+        return "not a URL"
+    if not host or parts.scheme not in {"https", "http"}:
+        return "not an https URL"
+    return None if parts.scheme == "https" or _is_loopback(url) else "plain http, which anyone on the way can change"
+
+
+def _is_loopback(url: str) -> bool:
+    import ipaddress
+
+    host = urlsplit(url).hostname or ""
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def _host(url: str) -> str:
+    return urlsplit(url).hostname or "?"
+
+
+def proxies_for(url: str, env: Mapping[str, str]) -> dict[str, str]:
+    """The proxy that `env` names for this URL, lower-case spelling first, as curl and requests do."""
+
+    def value(name: str) -> str | None:
+        return env.get(name) or env.get(name.upper())
+
+    no_proxy = value("no_proxy")
+    proxy = value(f"{urlsplit(url).scheme}_proxy") or value("all_proxy")
+    if not proxy or _is_loopback(url) or should_bypass_proxies(url, no_proxy=no_proxy or ""):
+        return {}
+    return {urlsplit(url).scheme: proxy}
+
+
+def _reason(error: Exception) -> str:
+    """The failure in words, without the URL that the library's own message holds."""
+    text = str(error).lower()
+    for sign, words in (
+        ("name or service not known", "its name cannot be resolved"),
+        ("name resolution", "its name cannot be resolved"),
+        ("certificate", "its certificate is not trusted"),
+        ("proxy", "the proxy refused"),
+        ("refused", "connection refused"),
+        ("timed out", "timed out"),
+        ("reset", "connection reset"),
+        ("unreachable", "network unreachable"),
+    ):
+        if sign in text:
+            return words
+    return type(error).__name__

@@ -1,0 +1,99 @@
+"""The NVML facade: one visit to NVML and libcuda in a forked child with a deadline, told as a value.
+
+This module stays light: `ctypes` and `pynvml` are imported in the child only, and `pynvml` only where the library exists.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+from envcheck.model.fact import Fact, Unreadable
+from envcheck.system.forked import Outcome, Send, forked
+from envcheck.system.port import NvmlGpu, NvmlReport
+
+STALL_S = 2.0  # a driver that says nothing for so long is hung
+TOTAL_S = 4.0  # without persistence mode every GPU takes its time to wake, so answers extend the first deadline up to here
+
+
+class NvmlVisit(msgspec.Struct, frozen=True):
+    """What NVML said, and `cuDriverGetVersion` of the libcuda.so.1 that the loader takes."""
+
+    report: NvmlReport
+    libcuda_version: Fact[int]
+
+
+class LibcudaSeen(msgspec.Struct, frozen=True, tag="libcuda"):
+    """First message of the child: libcuda answers without touching the device, so a hung driver does not cost us this."""
+
+    version: Fact[int]
+
+
+class Opened(msgspec.Struct, frozen=True, tag="opened"):
+    """NVML answered, with or without success; the devices follow."""
+
+    report: NvmlReport
+
+
+class DeviceRead(msgspec.Struct, frozen=True, tag="device"):
+    """One device."""
+
+    gpu: NvmlGpu
+
+
+Message = LibcudaSeen | Opened | DeviceRead
+
+
+def collect(stall_s: float = STALL_S, total_s: float = TOTAL_S) -> NvmlReport:
+    """NVML's report; never raises, never takes longer than about `total_s` seconds."""
+    return visit(stall_s, total_s).report
+
+
+def visit(stall_s: float = STALL_S, total_s: float = TOTAL_S) -> NvmlVisit:
+    """NVML's report and libcuda's version from one child; never raises, never takes longer than about `total_s` seconds."""
+    try:
+        outcome = forked(_child, stall_s, total_s)
+    except OSError as error:
+        why = error.strerror or type(error).__name__
+        return NvmlVisit(NvmlReport("ForkFailed", why), Unreadable(f"no child process: {why}"))
+    return _assemble(outcome, stall_s)
+
+
+def _child(send: Send) -> None:  # pragma: no cover - runs in the child only
+    from envcheck.system.nvml_child import read_all
+
+    encoder = msgspec.msgpack.Encoder()
+    read_all(lambda message: send(encoder.encode(message)))
+
+
+def _assemble(outcome: Outcome, stall_s: float) -> NvmlVisit:
+    """The visit from the child's messages, however far it came."""
+    libcuda: Fact[int] | None = None
+    report: NvmlReport | None = None
+    gpus: list[NvmlGpu] = []
+    try:
+        for message in _decoded(outcome.messages):
+            if isinstance(message, LibcudaSeen):
+                libcuda = message.version
+            elif isinstance(message, Opened):
+                report = message.report
+            else:
+                gpus.append(message.gpu)
+    except msgspec.MsgspecError as error:
+        outcome = Outcome([], "crashed", f"garbled answer: {error}")
+    version = libcuda
+    if version is None:
+        version = Unreadable("did not answer in time" if outcome.end == "timeout" else f"crashed: {outcome.detail}")
+    if outcome.end == "done" and report is not None:
+        return NvmlVisit(msgspec.structs.replace(report, gpus=gpus), version)
+    status: Literal["Timeout", "Crashed"] = "Timeout" if outcome.end == "timeout" else "Crashed"
+    reason = f"no answer for {stall_s:g} s" if outcome.end == "timeout" else outcome.detail
+    stage = f"{len(gpus)} of {report.gpu_count} GPUs read" if report else "loading libcuda" if libcuda is None else "nvmlInit"
+    cut_short = msgspec.structs.replace(report or NvmlReport(status), status=status, detail=f"{reason} ({stage})", gpus=gpus)
+    return NvmlVisit(cut_short, version)
+
+
+def _decoded(messages: list[bytes]) -> list[Message]:
+    decoder = msgspec.msgpack.Decoder(Message)
+    return [decoder.decode(message) for message in messages]

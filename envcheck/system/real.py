@@ -1,0 +1,128 @@
+"""The machine at hand. Everything slow is imported inside the operation that needs it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+
+from envcheck.model.fact import Absent, Fact, Found, Unreadable
+from envcheck.system.files import expand, failure, find_executable, list_folder, parents, read_bounded
+from envcheck.system.nvml import NvmlVisit, visit
+from envcheck.system.port import READ_LIMIT, CommandResult, DiskSpace, HttpAnswer, NvmlReport, System
+
+_DISK_S = 1.0
+
+
+class RealSystem(System):
+    """The machine we run on, with the environment given (the process's own by default); `offline` answers every GET with Unreadable."""
+
+    def __init__(self, env: Mapping[str, str] | None = None, offline: bool = False) -> None:
+        self._env = dict(os.environ if env is None else env)
+        self._offline = offline
+        self._visit: NvmlVisit | None = None
+
+    def read(self, path: str, limit: int = READ_LIMIT) -> Fact[bytes]:
+        """The first `limit` bytes of a regular or virtual file; pipes, devices and folders are refused unopened."""
+        return read_bounded(path, limit)
+
+    def exists(self, path: str) -> bool:
+        """Whether the path is there, links followed."""
+        try:
+            return os.path.exists(path)
+        except ValueError:
+            return False
+
+    def resolve(self, path: str) -> Fact[str]:
+        """The path with every link followed."""
+        try:
+            return Found(os.path.realpath(path, strict=True), path)
+        except OSError as error:
+            return failure(error)
+        except ValueError:
+            return Unreadable("not a path")
+
+    def glob(self, pattern: str, limit: int = 512) -> tuple[str, ...]:
+        """Paths matching a pattern, sorted."""
+        return expand(pattern, list_folder, self.exists, limit)
+
+    def run(self, argv: Sequence[str], timeout: float = 2.0) -> Fact[CommandResult]:
+        """A command without a shell, killed with its children at the time limit (seconds)."""
+        from envcheck.system.command import run
+
+        return run(argv, self._env, timeout)
+
+    def which(self, name: str) -> str | None:
+        """The path of an executable on PATH."""
+        return find_executable(name, self._env.get("PATH", os.defpath))
+
+    def env(self) -> Mapping[str, str]:
+        """The environment given."""
+        return self._env
+
+    def nvml(self) -> NvmlReport:
+        """NVML's report; the first call asks, in a child process, for both this and libcuda."""
+        return self._nvml_visit().report
+
+    def libcuda_version(self) -> Fact[int]:
+        """`cuDriverGetVersion`; its source is the file the loader took."""
+        return self._nvml_visit().libcuda_version
+
+    def _nvml_visit(self) -> NvmlVisit:
+        if self._visit is None:
+            self._visit = visit()
+        return self._visit
+
+    def disk(self, path: str) -> Fact[DiskSpace]:
+        """Space at the nearest existing parent, bytes; Unreadable after a second, for a lost file server never answers."""
+        from functools import partial
+
+        from envcheck.system.within import within
+
+        reason: Absent | Unreadable = Absent("no such file")
+        for candidate in parents(os.path.normpath(path)):
+            try:
+                space = within(_DISK_S, partial(os.statvfs, candidate))
+            except OSError as error:
+                reason = failure(error)
+                if isinstance(reason, Absent):
+                    continue
+                return reason
+            except ValueError:
+                return Unreadable("not a path")
+            if space is None:
+                return Unreadable(f"no answer for {_DISK_S:g} s")
+            return Found(DiskSpace(space.f_blocks * space.f_frsize, space.f_bavail * space.f_frsize), candidate)
+        return reason
+
+    def uname(self) -> Fact[tuple[str, str, str]]:
+        """(system, kernel release, machine)."""
+        names = os.uname()
+        return Found((names.sysname, names.release, names.machine), "uname")
+
+    def libc(self) -> Fact[tuple[str, str]]:
+        """(name, version) of the C library this interpreter runs on; musl's version may be ""."""
+        try:
+            name, _, version = (os.confstr("CS_GNU_LIBC_VERSION") or "").partition(" ")
+        except (ValueError, OSError):  # no such name: not the GNU library
+            name = version = ""
+        if name and version:
+            return Found((name, version), "confstr")
+        return self._musl()
+
+    def _musl(self) -> Fact[tuple[str, str]]:
+        """Musl names itself nowhere; its loader, run without a program, states the version on standard error."""
+        loaders = self.glob("/lib/ld-musl-*", 1)
+        if not loaders:
+            return Unreadable("neither glibc nor musl")
+        answer = self.run([loaders[0]])
+        said = answer.value.stderr if isinstance(answer, Found) else ""
+        version = said.partition("Version ")[2].split("\n")[0].strip()
+        return Found(("musl", version), loaders[0])
+
+    def http_get(self, url: str, headers: Mapping[str, str], timeout: float = 5.0, limit: int = 4 << 20) -> Fact[HttpAnswer]:
+        """One GET; `requests` is imported here."""
+        if self._offline:
+            return Unreadable("offline")
+        from envcheck.system.http import get
+
+        return get(url, headers, self._env, timeout, limit)
