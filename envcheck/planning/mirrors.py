@@ -1,0 +1,70 @@
+"""Which mirrors to use: the public ones of the cloud found, and only where the host stands in mainland China."""
+
+from __future__ import annotations
+
+from envcheck.matrix.load import Matrix
+from envcheck.matrix.records import CloudProvider, Mirror
+from envcheck.model.plan import MirrorChoice, Stack
+from envcheck.model.text import Text
+from envcheck.rules.situation import Situation, text
+
+
+def provider_of(situation: Situation, matrix: Matrix) -> CloudProvider | None:
+    """The cloud the host stands in, by the provider's id, else by the platform on top of it."""
+    for name in ("provider", "platform"):
+        found = matrix.cloud(text(situation.host.cloud, name).strip().lower())
+        if found:
+            return found
+    return None
+
+
+def in_mainland(situation: Situation, provider: CloudProvider | None) -> bool:
+    """Whether the default hosts are likely out of reach: a mainland provider, and no region that says otherwise."""
+    if provider is None or not provider.mainland:
+        return False
+    region = text(situation.host.cloud, "region").lower()
+    return not region or not provider.mainland_regions or region.startswith(tuple(provider.mainland_regions))
+
+
+def choose_mirrors(situation: Situation, matrix: Matrix, stack: Stack | None) -> tuple[MirrorChoice, ...]:
+    """The mirrors a plan writes down. Names of a cloud's own network are left out: they work only once tested."""
+    provider = provider_of(situation, matrix)
+    if provider is None or not in_mainland(situation, provider):
+        return ()
+    chosen = [_index(matrix, provider)]
+    if stack and stack.torch_variant:
+        chosen.append(_first(matrix, provider, "torch-wheels", variant=stack.torch_variant))
+    if stack and stack.new_python:
+        chosen.append(_first(matrix, provider, "python-builds"))
+    chosen.append(_first(matrix, provider, "model-hub"))
+    return tuple(choice for choice in chosen if choice)
+
+
+def _public(matrix: Matrix, kind: str) -> list[Mirror]:
+    return [
+        mirror for mirror in matrix.mirrors(kind) if mirror.scope == "public" and not mirror.upstream and mirror.url.startswith("https://")
+    ]
+
+
+def _index(matrix: Matrix, provider: CloudProvider) -> MirrorChoice | None:
+    """The first public index in the provider's order of preference."""
+    known = {mirror.id: mirror for mirror in _public(matrix, "python-index")}
+    found = next((known[id_] for id_ in provider.mirrors if id_ in known), None)
+    return _choice(found, provider) if found else None
+
+
+def _first(matrix: Matrix, provider: CloudProvider, kind: str, variant: str = "") -> MirrorChoice | None:
+    mirrors = _public(matrix, kind)
+    own = [mirror for mirror in mirrors if mirror.cloud == provider.id]
+    found = next(iter([*own, *mirrors]), None)
+    return _choice(found, provider, variant) if found else None
+
+
+def _choice(mirror: Mirror, provider: CloudProvider, variant: str = "") -> MirrorChoice:
+    url = mirror.url.replace("{variant}", variant)
+    return MirrorChoice(mirror.kind, mirror.id, url, Text(f"plan.mirror.{mirror.kind}", {"cloud": provider.name, "id": mirror.id}))
+
+
+def mirror_url(mirrors: tuple[MirrorChoice, ...], kind: str) -> str | None:
+    """The URL chosen for a kind of mirror."""
+    return next((choice.url for choice in mirrors if choice.kind == kind), None)

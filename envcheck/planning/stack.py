@@ -1,0 +1,113 @@
+"""Which wheel to install: the newest that runs, what else runs, and what would run where none of the index does."""
+
+from __future__ import annotations
+
+import msgspec
+
+from envcheck.matrix.load import Matrix
+from envcheck.matrix.release import Release
+from envcheck.model.finding import Verdict
+from envcheck.model.plan import Clash, Stack
+from envcheck.model.request import Request
+from envcheck.rules.build import Judged, dotted
+from envcheck.rules.check import Judgement, surveyor_of
+from envcheck.rules.engine import choose_engine, switch_of
+from envcheck.rules.survey import Choice, Survey
+
+SHOWN = 3  # alternatives and ways out that a person still reads
+
+
+class StackChoice(msgspec.Struct, frozen=True):
+    """`stack` runs here; `alternatives` too; `ways_out` would run where `stack` is None; `not_possible` maps releases to their clash.
+
+    `installed` = the stack is there already, so that there is nothing to install.
+    """
+
+    stack: Stack | None
+    alternatives: tuple[Stack, ...]
+    ways_out: tuple[Stack, ...]
+    not_possible: dict[str, tuple[Clash, ...]]
+    installed: bool
+
+
+def choose_stack(judgement: Judgement, matrix: Matrix, request: Request) -> StackChoice:
+    """The stack for a judged host and request."""
+    if not judgement.target.capabilities and judgement.verdict is Verdict.BLOCKED:
+        return StackChoice(None, (), (), {}, False)
+    if judgement.subject == "installed" and judgement.judged and judgement.verdict is not Verdict.BLOCKED:
+        present = _installed(judgement, matrix)
+        if present:
+            return StackChoice(present, (), (), {}, True)
+    surveyor = surveyor_of(matrix)
+    # A broken installation is replaced by the same release in a fresh environment, where that runs.
+    spec = request.vllm if judgement.subject != "any" else None
+    if judgement.subject == "installed" and judgement.release:
+        spec = judgement.release.raw
+    survey = surveyor.survey(judgement.target, spec, variants=True)
+    general = survey if spec is None else surveyor.survey(judgement.target, variants=True)
+    return _from_survey(judgement, matrix, survey, general)
+
+
+def _from_survey(judgement: Judgement, matrix: Matrix, survey: Survey, general: Survey) -> StackChoice:
+    def stack(choice: Choice) -> Stack:
+        return to_stack(choice, judgement, matrix)
+
+    best = survey.best
+    floor = best.judged.release.version if best else None
+    newer = [choice for choice in survey.variants if floor is None or choice.judged.release.version > floor]
+    if best:
+        others = (*survey.newer, *newer)
+        return StackChoice(stack(best), tuple(map(stack, others[:SHOWN])), (), _held_back(survey), False)
+    ways = list(survey.variants[:SHOWN])
+    if general is not survey:
+        ways += [general.best] if general.best else list(general.variants[:1])
+    clashes = {survey.closest.release.raw: survey.closest.clashes} if survey.closest else {}
+    return StackChoice(None, (), tuple(map(stack, ways)), clashes, False)
+
+
+def _held_back(survey: Survey) -> dict[str, tuple[Clash, ...]]:
+    return {
+        held.newest.raw if held.newest is held.oldest else f"{held.oldest.raw} – {held.newest.raw}": (held.clash,)
+        for held in survey.held_back
+    }
+
+
+def _installed(judgement: Judgement, matrix: Matrix) -> Stack | None:
+    judged = judgement.judged
+    python = judgement.situation.python
+    return to_stack(Choice(judged, python or (0, 0), False), judgement, matrix) if judged else None
+
+
+def to_stack(choice: Choice, judgement: Judgement, matrix: Matrix) -> Stack:
+    """A chosen wheel as the plan holds it."""
+    judged = choice.judged
+    build, release = judged.build, judged.release
+    engine = choose_engine(matrix, release, judgement.target.capabilities, switch_of(judgement.situation)).engine
+    floor = matrix.cuda_floor(build.cuda_major) if build.cuda_major else None
+    url = build.record.url
+    tag = f"cp{choice.python[0]}{choice.python[1]}"
+    return Stack(
+        vllm=release.raw,
+        variant=build.variant,
+        arch=build.arch,
+        cuda=dotted(build.cuda or ()),
+        cuda_major=build.cuda_major or 0,
+        torch=release.torch_pin or "",
+        torch_variant=_torch_variant(judged),
+        python=dotted(choice.python),
+        new_python=choice.new_python,
+        engine=engine or "",
+        url=url.replace("{python}", tag) if url else None,
+        warnings=judged.warnings,
+        driver_needed=floor.raw if floor else None,
+    )
+
+
+def _torch_variant(judged: Judged) -> str:
+    return judged.torch.variant if judged.torch else (judged.build.record.torch_variant or "")
+
+
+def planned_release(choice: StackChoice, matrix: Matrix) -> tuple[Release | None, str | None]:
+    """The release a serve command is for, and its engine: the stack's, else that of the first way out."""
+    stack = choice.stack or (choice.ways_out[0] if choice.ways_out else None)
+    return (matrix.release(stack.vllm), stack.engine or None) if stack else (None, None)
