@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import msgspec
 
 from envcheck.matrix.load import Matrix
@@ -222,23 +224,33 @@ def python_clash(python: tuple[int, int] | None, release: Release) -> list[Clash
 
 
 def _torch(target: Target, matrix: Matrix, release: Release, build: Build) -> tuple[TorchBuild | None, list[Clash]]:
-    """The torch this wheel would run on.
+    """The torch this wheel would run on, and the clash where that one has no code for a GPU."""
+    if release.torch_pin is None or build.cuda_major is None:
+        return None, []
+    paired = build.record.torch_variant or ""
+    chosen, missing = _torch_for(matrix, release.torch_pin, build.arch, build.cuda_major, paired, target.capabilities)
+    if chosen is None or missing is None:
+        return chosen, []
+    code = ", ".join(map(str, chosen.gpu_code or ()))
+    params = {"vllm": name_of(release, build), "torch": release.torch_pin, "capability": str(missing), "code": code}
+    return chosen, [Clash("gpu-arch-not-in-torch-build", Text("finding.gpu-arch-not-in-torch-build.detail", params), code, str(missing))]
 
-    The one it must be paired with, else the index's, else a variant of the same CUDA major that has code for the GPU.
+
+@lru_cache(maxsize=8192)
+def _torch_for(
+    matrix: Matrix, pin: str, arch: str, major: int, paired: str, capabilities: tuple[ComputeCapability, ...]
+) -> tuple[TorchBuild | None, ComputeCapability | None]:
+    """The torch build a wheel takes, and the first compute capability it lacks code for.
+
+    The variant it is `paired` with, else the index's, else a variant of the same CUDA major that has code for every GPU.
     """
-    pinned = matrix.torch(release.torch_pin) if release.torch_pin else None
-    if pinned is None:
-        return None, []
-    variant = build.record.torch_variant or ""
-    choices = [found for found in pinned.builds if found.arch == build.arch and found.cuda and found.cuda[0] == build.cuda_major]
-    choices.sort(key=lambda choice: (choice.variant != variant, not choice.listed, choice.cuda or ()))
+    pinned = matrix.torch(pin)
+    choices = [b for b in pinned.builds if b.arch == arch and b.cuda and b.cuda[0] == major] if pinned else []
+    choices.sort(key=lambda choice: (choice.variant != paired, not choice.listed, choice.cuda or ()))
     for choice in choices:
-        if all(choice.gpu_code is None or runs_code(capability, choice.gpu_code, choice.ptx) for capability in target.capabilities):
-            return choice, []
+        if all(choice.gpu_code is None or runs_code(capability, choice.gpu_code, choice.ptx) for capability in capabilities):
+            return choice, None
     if not choices:
-        return None, []
+        return None, None
     best = choices[0]
-    missing = next(c for c in target.capabilities if best.gpu_code is not None and not runs_code(c, best.gpu_code, best.ptx))
-    code = ", ".join(map(str, best.gpu_code or ()))
-    params = {"vllm": name_of(release, build), "torch": pinned.raw, "capability": str(missing), "code": code}
-    return best, [Clash("gpu-arch-not-in-torch-build", Text("finding.gpu-arch-not-in-torch-build.detail", params), code, str(missing))]
+    return best, next(c for c in capabilities if best.gpu_code is not None and not runs_code(c, best.gpu_code, best.ptx))

@@ -136,6 +136,9 @@ class Judge:
         found += [*engines, *(finding for rule in LAST_RULES for finding in rule(situation, matrix))]
         findings = _ordered(_observed(situation, subject, found))
         verdict, undecided = _verdict(findings, _missing(situation, conclusion.undecided))
+        binding = conclusion.binding
+        if verdict is Verdict.BLOCKED and binding is not None and findings[0].code != binding.code:
+            binding = None  # something nearer to the root decides; its finding says what
         return Judgement(
             verdict,
             subject,
@@ -146,8 +149,8 @@ class Judge:
             conclusion.release,
             engine,
             findings,
-            conclusion.binding,
-            conclusion.binding_release,
+            binding,
+            conclusion.binding_release if binding else None,
             undecided,
         )
 

@@ -78,10 +78,20 @@ class Surveyor:
         return Survey(best, newer, variants, self._held_back(target, index, best), None if best else _closest(index), undecided)
 
     def _index(self, target: Target, releases: tuple[Release, ...]) -> list[Judged]:
+        """Index wheels judged without regard to Python, newest first, down to the one that will be chosen."""
         free = msgspec.structs.replace(target, python=None)
         arch = target.arch or "x86_64"
-        builds = ((release, release.build(arch)) for release in releases)
-        return [judge_build(free, self.matrix, release, build) for release, build in builds if build is not None]
+        hopeless = target.python is None or target.python < self._oldest_python
+        found = []
+        for release in releases:
+            build = release.build(arch)
+            if build is None:
+                continue
+            judged = judge_build(free, self.matrix, release, build)
+            found.append(judged)
+            if not judged.errors and (hopeless or self._own_python(target, release)):
+                break  # older ones change nothing any more
+        return found
 
     def _best(self, target: Target, running: list[Judged]) -> Choice | None:
         """The newest that runs with the host's own interpreter; where that serves none, the newest at all."""
