@@ -7,11 +7,17 @@ from collections.abc import Iterator, Sequence
 
 from envcheck.render.layout import WIDTH, cells
 
+_EXPANDING = frozenset("$`\\")
+
 
 def quote(word: str) -> str:
-    r"""One word quoted for bash on one line; characters that a terminal would act on become `\xHH` inside `$'…'`."""
-    if word.isprintable():
-        return shlex.quote(word)
+    r"""One word quoted for bash on one line.
+
+    Words with characters that a terminal would act on, or that look like an expansion that was meant, are written `$'…'` with escapes.
+    """
+    if word.isprintable() and not _EXPANDING & set(word):
+        quoted = shlex.quote(word)
+        return f"'{quoted}'" if quoted.startswith("=") else quoted
     out = []
     for char in word.replace("\0", ""):
         if char in "\\'":
