@@ -5,6 +5,7 @@ This module stays light: `ctypes` and `pynvml` are imported in the child only, a
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Literal
 
 import msgspec
@@ -43,6 +44,7 @@ class DeviceRead(msgspec.Struct, frozen=True, tag="device"):
 
 
 Message = LibcudaSeen | Opened | DeviceRead
+Tell = Callable[[Message], None]
 
 
 def collect(stall_s: float = STALL_S, total_s: float = TOTAL_S) -> NvmlReport:

@@ -1,28 +1,23 @@
 """What the forked child does: load libcuda and NVML, ask them, send each answer as soon as it is there.
 
-Traps this answers: `dlopen` before `import pynvml`, which costs three times as much and is wasted on a host without the library;
-an old `pynvml` package that shadows nvidia-ml-py lacks names and warns; functions fail one by one on old drivers.
+The libraries are loaded before `pynvml` and our readers of it are imported: those cost three times as much, for nothing where there is
+no library. An old `pynvml` package that shadows nvidia-ml-py warns; one that cannot be imported at all is a status, not an error.
 """
 
 from __future__ import annotations
 
+import sys
 import warnings
-from collections.abc import Callable
+from types import ModuleType
 from typing import Any
 
-from msgspec import structs
-
 from envcheck.model.fact import Absent, Fact, Found, Unreadable
-from envcheck.system.nvml import DeviceRead, LibcudaSeen, Message, Opened
-from envcheck.system.nvml_gpu import Guard, error_name, read_gpu, text
+from envcheck.system.nvml import LibcudaSeen, Opened, Tell
 from envcheck.system.port import NvmlReport
 
 _NVML = "libnvidia-ml.so.1"
 _LIBCUDA = "libcuda.so.1"
 _WSL = "/usr/lib/wsl/lib/"  # mounted by WSL 2; not every image's loader searches it
-_MAX_GPUS = 256
-
-Tell = Callable[[Message], None]
 
 
 def read_all(tell: Tell) -> None:
@@ -33,57 +28,29 @@ def read_all(tell: Tell) -> None:
         tell(Opened(NvmlReport("LibraryNotFound", failure)))
         return
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # the retired package `pynvml` announces its retirement
-            import pynvml
+        pynvml = _binding()
     except ImportError as error:
         tell(Opened(NvmlReport("BindingMissing", str(error), library_path=path)))
         return
     except Exception as error:
         tell(Opened(NvmlReport("BindingBroken", f"{type(error).__name__}: {error}"[:300], library_path=path)))
         return
+    from envcheck.system.nvml_system import read_nvml
+
     read_nvml(pynvml, path, tell)
 
 
-def read_nvml(nvml: Any, library_path: str | None, tell: Tell) -> None:
-    """Tell the report of an importable binding, then each device; a device that fails does not keep the others back."""
-    try:
-        nvml.nvmlInit()
-    except Exception as error:
-        tell(Opened(NvmlReport(_init_status(error), str(error)[:300], library_path=library_path)))
-        return
-    # No nvmlShutdown: the process ends right after, and on a sick driver it is one more call that can hang.
-    guard = Guard(nvml)
-    report = NvmlReport(
-        status="ok",
-        driver_version=text(guard.read("driver_version", "nvmlSystemGetDriverVersion")),
-        nvml_version=text(guard.read("nvml_version", "nvmlSystemGetNVMLVersion")),
-        cuda_version=_cuda_version(guard),
-        library_path=library_path,
-        errors=guard.errors,
-    )
-    count = guard.read("count", "nvmlDeviceGetCount")
-    if count is None:
-        why = guard.errors.pop("count")
-        tell(Opened(structs.replace(report, status=why, detail="nvmlDeviceGetCount")))
-        return
-    tell(Opened(structs.replace(report, gpu_count=int(count))))
-    for index in range(min(int(count), _MAX_GPUS)):
-        tell(DeviceRead(read_gpu(nvml, index)))
+def _binding() -> Any:
+    """Import `pynvml`; raises whatever a broken or foreign module raises."""
+    # It imports `ctypes.util` for a function it never calls, and that imports subprocess, shutil and tempfile: a third of the cost.
+    unused = ModuleType("ctypes.util")
+    unused.__dict__["find_library"] = lambda name: None
+    sys.modules.setdefault("ctypes.util", unused)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the retired package `pynvml` announces its retirement
+        import pynvml
 
-
-def _cuda_version(guard: Guard) -> int | None:
-    """Both calls ask the libcuda.so.1 the loader takes, so a compat library answers here too; without one, only the plain call does."""
-    version = guard.read("cuda_version", "nvmlSystemGetCudaDriverVersion_v2")
-    if version is None and guard.errors["cuda_version"] in {"LibraryNotFound", "FunctionNotFound", "NotInModule"}:
-        del guard.errors["cuda_version"]
-        version = guard.read("cuda_version", "nvmlSystemGetCudaDriverVersion")
-    return version if isinstance(version, int) and version > 0 else None
-
-
-def _init_status(error: Exception) -> str:
-    name = error_name(error)
-    return "BindingBroken" if name == "NotInModule" else name
+        return pynvml
 
 
 def load_library(name: str) -> tuple[str | None, str | None]:

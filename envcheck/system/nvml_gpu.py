@@ -11,7 +11,6 @@ _FABRIC_STATES = {0: "unsupported", 1: "not-started", 2: "in-progress", 3: "comp
 _REMOTE_TYPES = {0: "gpu", 2: "switch"}
 _VIRTUALIZATION = {0: "none", 1: "passthrough", 2: "vgpu", 3: "host-vgpu", 4: "host-vsga"}
 _OLD = frozenset({"FunctionNotFound", "NotInModule", "ArgumentVersionMismatch"})  # an older spelling of the same call may do
-_FABRIC_CALLS = (("c_nvmlGpuFabricInfoV_t", "nvmlDeviceGetGpuFabricInfoV"), ("c_nvmlGpuFabricInfo_t", "nvmlDeviceGetGpuFabricInfo"))
 _MAX_LINKS, _MAX_MIG, _MAX_PROCESSES = 64, 64, 1024
 
 
@@ -125,27 +124,33 @@ def _mig_devices(guard: Guard, handle: Any) -> Iterator[NvmlMigDevice]:
 
 
 def _fabric(guard: Guard, handle: Any) -> tuple[str | None, str | None]:
-    """(state, status) of the NVSwitch fabric; the struct and the call differ by the module's age, so every one is looked up."""
-    for struct, function in _FABRIC_CALLS:
-        make = getattr(guard.nvml, struct, None)
-        if make is None:
-            guard.errors["fabric"] = "NotInModule"
-            continue
-        info = make()
+    """(state, status) of the NVSwitch fabric, by the newer call or by the older one."""
+    for function, version in (("nvmlDeviceGetGpuFabricInfoV", 2), ("nvmlDeviceGetGpuFabricInfo", 0)):
         guard.errors.pop("fabric", None)
-        if guard.read("fabric", function, handle, _reference(info)) is not None:
-            # The header's field has one byte, the module's four: the other three are padding and may hold anything.
-            state = _FABRIC_STATES.get(info.state & 0xFF)
+        info, reference = _fabric_info(version)
+        if guard.read("fabric", function, handle, reference) is not None:
+            state = _FABRIC_STATES.get(info.state)
             return state, _return_name(guard.nvml, info.status) if state == "completed" else None
         if guard.errors["fabric"] not in _OLD:
             break
     return None, None
 
 
-def _reference(struct: Any) -> Any:
-    import ctypes
+def _fabric_info(version: int) -> tuple[Any, Any]:
+    """(struct, reference to it) as NVML's header lays it out.
 
-    return ctypes.byref(struct)
+    The module's own struct will not do: up to 12.560.30 at least it makes the cluster's UUID 80 bytes long instead of 16, and then
+    reads "unsupported" from beyond what the driver wrote.
+    """
+    from ctypes import Structure, byref, c_int, c_ubyte, c_uint, sizeof
+
+    head = [("version", c_uint)] if version else []
+    tail = [("health", c_uint)] if version else []
+    fields = [*head, ("cluster", c_ubyte * 16), ("status", c_int), ("clique", c_uint), ("state", c_ubyte), *tail]
+    info: Any = type("FabricInfo", (Structure,), {"_fields_": fields})()
+    if version:
+        info.version = sizeof(info) | version << 24
+    return info, byref(info)
 
 
 def _return_name(nvml: Any, code: int) -> str:

@@ -240,6 +240,16 @@ def test_a_library_that_crashes_does_not_crash_us(standin: Standin) -> None:
     assert (report.status, report.detail) == ("Crashed", "signal 11 (nvmlInit)")
 
 
+def test_the_folder_of_wsl_is_looked_at_where_the_loader_does_not(standin: Standin) -> None:
+    env = standin("rtx4090")
+    folder = env.pop("LD_LIBRARY_PATH")
+    program = PROGRAM.replace("system =", f"import envcheck.system.nvml_child as child; child._WSL = {folder + '/'!r}; system =")
+    done = subprocess.run([sys.executable, "-c", program], env=env, capture_output=True, timeout=30, check=True)
+    seen = msgspec.json.decode(done.stdout, type=NvmlVisit)
+    assert (seen.report.status, seen.report.library_path) == ("ok", f"{folder}/libnvidia-ml.so.1")
+    assert seen.libcuda_version == Found(12040, f"{folder}/libcuda.so.1")
+
+
 def test_no_library_is_told_in_the_loaders_words(tmp_path: Path) -> None:
     env = {**os.environ, "LD_LIBRARY_PATH": str(tmp_path), "PYTHONPATH": str(Path(__file__).parents[2])}
     seen = look(env)
@@ -278,28 +288,55 @@ def shadow(env: dict[str, str], folder: Path, source: str) -> dict[str, str]:
     return {**env, "PYTHONPATH": f"{folder}:{env['PYTHONPATH']}"}
 
 
-OLD = """
+def module(missing: set[str], extra: str) -> str:
+    """The source of a module that is nvidia-ml-py without some names and with others in their place."""
+    return f"""
 import importlib.util, os, sys, warnings
 warnings.warn("The pynvml package is deprecated.", FutureWarning)
-path = next(path for path in (f"{folder}/pynvml.py" for folder in sys.path) if os.path.isfile(path))
+path = next(path for path in (f"{{folder}}/pynvml.py" for folder in sys.path) if os.path.isfile(path))
 spec = importlib.util.spec_from_file_location("real_pynvml", path)
 real = sys.modules["real_pynvml"] = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(real)
-missing = {"c_nvmlGpuFabricInfoV_t", "c_nvmlGpuFabricInfo_t", "nvmlMemory_v2", "nvmlDeviceGetMigMode"}
-missing |= {"nvmlDeviceGetComputeRunningProcesses_v3"}
-globals().update({k: v for k, v in vars(real).items() if k not in missing and not k.startswith("__")})
+globals().update({{k: v for k, v in vars(real).items() if k not in {missing!r} and not k.startswith("__")}})
+{extra}
+"""
+
+
+OLD_ANSWERS = """
 nvmlDeviceGetName = lambda handle: real.nvmlDeviceGetName(handle).encode()
 nvmlDeviceGetMemoryInfo = lambda handle: real.nvmlDeviceGetMemoryInfo(handle)
 """
 
+# Fields and lengths as nvidia-ml-py 12.560.30 has them; NVML's header gives the UUID 16 bytes.
+MISLAID_FABRIC = """
+import ctypes
+class c_nvmlGpuFabricInfoV_t(ctypes.Structure):
+    _fields_ = [("version", ctypes.c_uint), ("clusterUuid", ctypes.c_char * 80), ("status", ctypes.c_uint),
+                ("cliqueId", ctypes.c_uint32), ("state", ctypes.c_uint), ("healthMask", ctypes.c_uint32)]
+    def __init__(self):
+        super().__init__(version=0x02000024)
+"""
+
 
 def test_an_old_module_in_the_way_lacks_names_and_is_borne(standin: Standin, tmp_path: Path) -> None:
-    gpu = only_gpu(look(shadow(standin("rtx4090"), tmp_path, OLD)).report)
+    missing = {
+        "nvmlMemory_v2",
+        "nvmlDeviceGetMigMode",
+        "nvmlDeviceGetGpuFabricInfo",
+        "nvmlDeviceGetGpuFabricInfoV",
+        "nvmlDeviceGetComputeRunningProcesses_v3",
+    }
+    gpu = only_gpu(look(shadow(standin("rtx4090"), tmp_path, module(missing, OLD_ANSWERS))).report)
     assert gpu.name == "NVIDIA GeForce RTX 4090"
     assert (gpu.memory_total_bytes, gpu.memory_reserved_bytes) == (24564 * MIB, None)
     assert gpu.errors["mig"] == gpu.errors["fabric"] == "NotInModule"
     assert gpu.processes
     assert gpu.processes[0] == NvmlProcess(4321, 1000 * MIB)
+
+
+def test_a_module_that_lays_out_the_fabric_wrongly_does_not_mislead(standin: Standin, tmp_path: Path) -> None:
+    report = look(shadow(standin("h20x8"), tmp_path, module(set(), MISLAID_FABRIC))).report
+    assert {gpu.fabric_state for gpu in report.gpus} == {"completed"}
 
 
 @pytest.mark.parametrize(

@@ -2,10 +2,13 @@ from __future__ import annotations
 
 import json
 import os
+import tempfile
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from envcheck.errors import ExitCode, InputError
 from envcheck.model.fact import Absent, Found, Unreadable
@@ -126,6 +129,29 @@ def test_what_was_unreadable_stays_unreadable(rootfs: Path) -> None:
     assert not system.exists("/root/x")
     assert system.glob("/root/*") == ()
     assert system.read("/etc/os-release") == Found(b"ID=ubuntu\n", "/etc/os-release")
+
+
+PART = st.sampled_from(["a", "b", "c", "..", ".", "", "etc"])
+TARGET = st.builds(lambda root, parts: root + "/".join(parts), st.sampled_from(["", "/"]), st.lists(PART, min_size=1, max_size=6)).filter(
+    bool
+)
+
+
+@given(links=st.lists(TARGET, min_size=3, max_size=3), path=st.lists(PART, min_size=1, max_size=5))
+@settings(max_examples=150, deadline=None)
+def test_no_web_of_links_leads_out(links: list[str], path: list[str]) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        tree = Path(folder).resolve() / "rootfs"
+        (tree / "etc" / "c").mkdir(parents=True)
+        for place, target in zip((tree / "a", tree / "b", tree / "etc" / "a"), links, strict=True):
+            place.symlink_to(target)
+        system = RootedSystem(tree.parent)
+        place = system.resolve("/" + "/".join(path))
+        if isinstance(place, Found):
+            # Resolved means: no link is left, so the kernel, which knows nothing of our root, stays at the same place.
+            inside = Path(str(tree) + place.value)
+            assert inside.resolve() == inside
+            assert inside.is_relative_to(tree)
 
 
 # ---- commands and environment ----

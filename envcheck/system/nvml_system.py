@@ -1,0 +1,54 @@
+"""NVML as a whole through nvidia-ml-py: start it, read the driver, then every device. The module is handed in."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msgspec import structs
+
+from envcheck.system.nvml import DeviceRead, Opened, Tell
+from envcheck.system.nvml_gpu import Guard, error_name, read_gpu, text
+from envcheck.system.port import NvmlReport
+
+_MAX_GPUS = 256
+
+
+def read_nvml(nvml: Any, library_path: str | None, tell: Tell) -> None:
+    """Tell the report of an importable binding, then each device; a device that fails does not keep the others back."""
+    try:
+        nvml.nvmlInit()
+    except Exception as error:
+        tell(Opened(NvmlReport(_init_status(error), str(error)[:300], library_path=library_path)))
+        return
+    # No nvmlShutdown: the process ends right after, and on a sick driver it is one more call that can hang.
+    guard = Guard(nvml)
+    report = NvmlReport(
+        status="ok",
+        driver_version=text(guard.read("driver_version", "nvmlSystemGetDriverVersion")),
+        nvml_version=text(guard.read("nvml_version", "nvmlSystemGetNVMLVersion")),
+        cuda_version=_cuda_version(guard),
+        library_path=library_path,
+        errors=guard.errors,
+    )
+    count = guard.read("count", "nvmlDeviceGetCount")
+    if count is None:
+        why = guard.errors.pop("count")
+        tell(Opened(structs.replace(report, status=why, detail="nvmlDeviceGetCount")))
+        return
+    tell(Opened(structs.replace(report, gpu_count=int(count))))
+    for index in range(min(int(count), _MAX_GPUS)):
+        tell(DeviceRead(read_gpu(nvml, index)))
+
+
+def _cuda_version(guard: Guard) -> int | None:
+    """Both calls ask the libcuda.so.1 the loader takes, so a compat library answers here too; without one, only the plain call does."""
+    version = guard.read("cuda_version", "nvmlSystemGetCudaDriverVersion_v2")
+    if version is None and guard.errors["cuda_version"] in {"LibraryNotFound", "FunctionNotFound", "NotInModule"}:
+        del guard.errors["cuda_version"]
+        version = guard.read("cuda_version", "nvmlSystemGetCudaDriverVersion")
+    return version if isinstance(version, int) and version > 0 else None
+
+
+def _init_status(error: Exception) -> str:
+    name = error_name(error)
+    return "BindingBroken" if name == "NotInModule" else name
