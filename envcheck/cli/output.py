@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from envcheck.errors import EnvcheckError
-from envcheck.render.paint import Paint, Role, plain
+
+if TYPE_CHECKING:
+    from envcheck.render.paint import Paint, Role
 
 _COLOURS: dict[Role, dict[str, Any]] = {
     "good": {"fg": "green", "bold": True},
@@ -81,6 +83,8 @@ def speaks(language: str) -> bool:
 
 def painter() -> Paint:
     """Colour on a terminal, none elsewhere or where NO_COLOR is set."""
+    from envcheck.render.paint import plain
+
     if sys.stdout is None or os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb" or not sys.stdout.isatty():
         return plain
     import click

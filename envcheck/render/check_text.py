@@ -67,7 +67,13 @@ def _write_undecided(page: Page, report: CheckReport) -> None:
 
 
 def _write_commands(page: Page, report: CheckReport) -> None:
-    for recipe in report.plan.install if report.plan else ():
+    if report.plan is None:
+        return
+    if report.plan.notes:
+        page.blank()
+    for note in report.plan.notes:
+        page.write(page.catalogue.text(note))
+    for recipe in report.plan.install:
         page.heading(f"check.install-{recipe.tool}")
         page.steps(recipe.steps)
 
@@ -80,7 +86,7 @@ def _write_others(page: Page, report: CheckReport, everything: bool) -> None:
         write_stacks(page, "check.alternatives", report.plan.alternatives, limit)
         if everything:
             write_not_possible(page, report.plan)
-    write_stacks(page, "check.ways-out", report.plan.ways_out, limit)
+    write_stacks(page, "check.ways-out", report.plan.ways_out, limit, with_driver=True)
 
 
 def _write_hints(page: Page, report: CheckReport, view: View) -> None:

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from envcheck.render.layout import WIDTH, cells
 
 _EXPANDING = frozenset("$`\\")
+_UNSAFE_IN_DOUBLE = _EXPANDING | {'"', "!"}
 
 
 def quote(word: str) -> str:
@@ -16,6 +17,8 @@ def quote(word: str) -> str:
     Words with characters that a terminal would act on, or that look like an expansion that was meant, are written `$'…'` with escapes.
     """
     if word.isprintable() and not _EXPANDING & set(word):
+        if "'" in word and not _UNSAFE_IN_DOUBLE & set(word):
+            return f'"{word}"'  # `it's` reads better so than as 'it'"'"'s'
         quoted = shlex.quote(word)
         return f"'{quoted}'" if quoted.startswith("=") else quoted
     out = []

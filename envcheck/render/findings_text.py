@@ -7,7 +7,6 @@ from collections.abc import Sequence
 import msgspec
 
 from envcheck.model.finding import Finding, Remedy, Severity
-from envcheck.render.catalogue import clean
 from envcheck.render.page import Page
 from envcheck.render.paint import OF_SEVERITY
 
@@ -37,7 +36,8 @@ def _counts(page: Page, findings: Sequence[Finding]) -> tuple[str, ...]:
 
 def _write_finding(page: Page, finding: Finding, verbose: bool) -> None:
     label = page.catalogue.say(f"severity.{finding.severity.value}")
-    page.write(f"{label}: {page.catalogue.title(finding.code)} [{clean(finding.code)}]", "  ", role=OF_SEVERITY[finding.severity])
+    head = page.catalogue.say("findings.head", severity=label, title=page.catalogue.title(finding.code), code=finding.code)
+    page.write(head, "  ", role=OF_SEVERITY[finding.severity])
     page.write(page.catalogue.text(finding.detail), _INDENT)
     for remedy in finding.remedies if verbose else finding.remedies[:1]:
         _write_remedy(page, remedy)

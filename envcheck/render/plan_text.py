@@ -32,7 +32,7 @@ def plan_text(plan: Plan, catalogue: Catalogue, *, verbose: bool = False, paint:
         write_size(page, plan.size)
     limit = 99 if verbose else 5
     write_stacks(page, "check.alternatives", plan.alternatives, limit)
-    write_stacks(page, "check.ways-out", plan.ways_out, limit)
+    write_stacks(page, "check.ways-out", plan.ways_out, limit, with_driver=True)
     write_not_possible(page, plan)
     write_findings(page, plan.findings, limit, verbose)
     return page.finish()

@@ -12,24 +12,24 @@ def stack_name(stack: Stack) -> str:
     return f"{stack.vllm}+{stack.variant}" if stack.variant else stack.vllm
 
 
-def stack_line(stack: Stack, catalogue: Catalogue) -> str:
-    """One line: the wheel, its torch, CUDA, Python; where it needs a newer driver or another Python, that too."""
+def stack_line(stack: Stack, catalogue: Catalogue, with_driver: bool = False) -> str:
+    """One line: the wheel, its torch, CUDA, Python; where it needs another Python, that too, and `with_driver` the driver it needs."""
     torch = f"{stack.torch}+{stack.torch_variant}" if stack.torch_variant else stack.torch
     text = catalogue.say("stack.line", vllm=stack_name(stack), torch=torch, cuda=stack.cuda, python=stack.python)
-    if stack.driver_needed:
+    if with_driver and stack.driver_needed:
         text += catalogue.say("stack.needs-driver", driver=stack.driver_needed)
     if stack.new_python:
         text += catalogue.say("stack.new-python", python=stack.python)
     return text
 
 
-def write_stacks(page: Page, heading: str, stacks: tuple[Stack, ...], limit: int) -> None:
+def write_stacks(page: Page, heading: str, stacks: tuple[Stack, ...], limit: int, with_driver: bool = False) -> None:
     """Stacks under a heading, one line each, at most `limit`, and how many more there are."""
     if not stacks:
         return
     page.heading(heading)
     for stack in stacks[:limit]:
-        page.write(stack_line(stack, page.catalogue), indent="    ", first="  ")
+        page.write(stack_line(stack, page.catalogue, with_driver), indent="    ", first="  ")
         for warning in stack.warnings[:1]:
             page.write(page.catalogue.text(warning.detail), indent="      ", role="caution")
     if len(stacks) > limit:
