@@ -19,12 +19,12 @@ GENERATIONS = [
     (r"HGX GB200", "10.0", "Blackwell", "data-center"),
     (r"H100 80GB HBM2e", "9.0", "Hopper", "data-center"),
     (r"A100-PG509|PG506-|PG509-|A800 |AX800", "8.0", "Ampere", "data-center"),
-    (r"CMP [345]0HX", "7.5", "Turing", "data-center"),
-    (r"CMP [79]0HX", "8.6", "Ampere", "data-center"),
-    (r"Blackwell|RTX 50\d0", "12.0", "Blackwell", None),
+    (r"CMP [345]0HX", "7.5", "Turing", "mining"),
+    (r"CMP [79]0HX", "8.6", "Ampere", "mining"),
+    (r"Blackwell|GeForce RTX 50\d0", "12.0", "Blackwell", None),
     (r"Ada Generation", "8.9", "Ada", None),
-    (r"RTX A\d+|RTX 30\d0|RTX 2050|MX570", "8.6", "Ampere", None),
-    (r"GTX 16|RTX 20\d0|MX[45]50|Quadro RTX|Quadro T\d|NVIDIA T\d+", "7.5", "Turing", None),
+    (r"RTX A\d+|GeForce RTX 30\d0|GeForce RTX 2050|MX570", "8.6", "Ampere", None),
+    (r"GTX 16|GeForce RTX 20\d0|MX[45]50|Quadro RTX|Quadro T\d|NVIDIA T\d+", "7.5", "Turing", None),
 ]
 
 
@@ -141,6 +141,7 @@ def unknown(listed):
         compute_capability=capability,
         architecture=architecture,
         host_arch="aarch64" if "GB200" in name else "any",
+        forward_compatibility=kind == "data-center",
         first_driver=listed["first_per_branch"],
         pci_ids=[device.lower() for device in listed["pci_device_ids"]],
     )

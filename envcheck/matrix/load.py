@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from packaging.version import InvalidVersion, Version
 
@@ -33,6 +33,9 @@ from envcheck.matrix.torch_release import Torch
 from envcheck.matrix.traits import Images, ImagesFile, Trait, Traits
 from envcheck.model.cloud import CloudMatcher
 from envcheck.model.versions import ComputeCapability, DriverVersion, compute_capability, driver_version, numbers
+
+if TYPE_CHECKING:
+    from envcheck.model.memoryfacts import MemoryFacts
 
 _CACHED_SPECS = 4096  # a batch of hostile questions must not fill memory
 
@@ -273,6 +276,14 @@ class Matrix:
     def images(self) -> Images:
         """The project's container images."""
         return Images(self._read("images.json", ImagesFile))
+
+    @cached_property
+    def memory(self) -> MemoryFacts:
+        """What releases take of a GPU's memory, for sizing."""
+        from envcheck.model.memoryfacts import MemoryFacts  # noqa: PLC0415  # two dozen Structs that a check without a model never needs
+
+        found: MemoryFacts = self._read("memory.json", MemoryFacts)
+        return found
 
     @cached_property
     def models(self) -> dict[str, ModelCard]:

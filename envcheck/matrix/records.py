@@ -7,7 +7,7 @@ thousands are made at every start.
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 import msgspec
 
@@ -269,7 +269,7 @@ class ModelCard(Record, frozen=True, kw_only=True):
     """
 
     id: str
-    config: dict[str, object]
+    config: dict[str, Any]
     config_basis: Basis
     partial: bool = False
     weights_bytes: int | None = None

@@ -51,7 +51,7 @@ def matching(text: str, releases: tuple[Release, ...]) -> tuple[Release, ...]:
     text = text.strip()
     if text.lower() == "latest":
         return releases[:1]
-    if len(text) > _LONGEST:
+    if not text or len(text) > _LONGEST:
         raise UsageError("error.release-spec-invalid", asked=text[:_LONGEST])
     version = _version(text)
     found = _by_version(text, version, releases) if version else _by_specifier(text, releases)

@@ -1,0 +1,73 @@
+"""The files of the matrix: name, type of what is inside, and what its records are sorted by."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from packaging.version import Version
+
+from envcheck.matrix.records import (
+    CloudProvider,
+    CudaFile,
+    Distribution,
+    EngineRange,
+    FindingCode,
+    GpuModel,
+    MatrixInfo,
+    Mirror,
+    ModelCard,
+    Policy,
+    TorchRelease,
+    VllmRelease,
+)
+from envcheck.matrix.traits import ImagesFile, Trait
+from envcheck.model.memoryfacts import MemoryFacts
+
+
+class FileKind(NamedTuple):
+    """One kind of file. `key` None = the order means something (engines by release, clouds by the order in which signs are tried)."""
+
+    name: str
+    type: Any
+    key: Callable[[Any], Any] | None = None
+
+
+def _by_id(record: Any) -> str:
+    name: str = record.id
+    return name
+
+
+def _by_version(record: Any) -> Version:
+    return Version(record.version)
+
+
+def _by_distribution(record: Distribution) -> tuple[str, list[int]]:
+    return record.id, [int(part) for part in re.findall(r"\d+", record.version)]
+
+
+FILES = (
+    FileKind("matrix.json", MatrixInfo),
+    FileKind("clouds.json", list[CloudProvider]),
+    FileKind("codes.json", list[FindingCode], lambda record: record.code),
+    FileKind("cuda.json", CudaFile),
+    FileKind("distros.json", list[Distribution], _by_distribution),
+    FileKind("engines.json", list[EngineRange]),
+    FileKind("gpus.json", list[GpuModel], lambda record: record.name),
+    FileKind("images.json", ImagesFile),
+    FileKind("memory.json", MemoryFacts),
+    FileKind("mirrors.json", list[Mirror], lambda record: (record.kind, record.id)),
+    FileKind("models.json", list[ModelCard], lambda record: record.id.lower()),
+    FileKind("policy.json", Policy),
+    FileKind("torch.json", list[TorchRelease], _by_version),
+    FileKind("traits.json", list[Trait], _by_id),
+)
+RELEASES = FileKind("vllm/", list[VllmRelease], _by_version)
+
+
+def kind_of(name: str) -> FileKind | None:
+    """The kind of a file by its path inside the folder, None for one that does not belong there."""
+    if re.fullmatch(r"vllm/\d+\.\d+\.json", name):
+        return RELEASES
+    return next((kind for kind in FILES if kind.name == name), None)
