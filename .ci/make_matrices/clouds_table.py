@@ -4,6 +4,8 @@ Platforms come first: what rents out a machine of a cloud is the more telling an
 in a container. What proves nothing is left out: QEMU, OpenStack Nova, Microsoft Corporation without its asset tag.
 """
 
+# ruff: noqa: D103  # a conversion script: its steps are small and named, and are called from one place
+
 DMI = "/sys/class/dmi/id/"
 CLOUD_INIT = "canonical/cloud-init: tools/ds-identify and its data sources"
 PUBLIC = "public repositories that test for it"
@@ -133,9 +135,22 @@ HOSTS = [
         "mainland": True,
         "mainland_regions": [
             f"cn-{city}"
-            for city in (
-                "hangzhou shanghai beijing shenzhen qingdao zhangjiakou huhehaote wulanchabu heyuan guangzhou chengdu nanjing fuzhou wuhan"
-            ).split()
+            for city in [
+                "hangzhou",
+                "shanghai",
+                "beijing",
+                "shenzhen",
+                "qingdao",
+                "zhangjiakou",
+                "huhehaote",
+                "wulanchabu",
+                "heyuan",
+                "guangzhou",
+                "chengdu",
+                "nanjing",
+                "fuzhou",
+                "wuhan",
+            ]
         ],
         "sources": [CLOUD_INIT, "RedHatInsights/insights-core: cloud_provider.py"],
         "note": "Bare-metal instances show another product name; the maker begins with Alibaba there too. cn-hongkong is abroad.",
@@ -146,7 +161,7 @@ HOSTS = [
         "name": "Tencent Cloud",
         "name_zh": "腾讯云",
         "mainland": True,
-        "mainland_regions": [f"ap-{city}" for city in "beijing shanghai guangzhou shenzhen nanjing chengdu chongqing".split()],
+        "mainland_regions": [f"ap-{city}" for city in ["beijing", "shanghai", "guangzhou", "shenzhen", "nanjing", "chengdu", "chongqing"]],
         "sources": ["kernel logs that name the hardware `Tencent Cloud CVM`"],
         "signs": [dmi("sys_vendor", r"^Tencent Cloud\s*$", "kernel_log"), dmi("product_name", r"^CVM\s*$", "kernel_log")],
     },
@@ -226,7 +241,12 @@ HOSTS = [
         "name": "Amazon Web Services",
         "name_zh": "亚马逊云科技",
         "mainland_regions": ["cn-"],
-        "sources": [CLOUD_INIT, "awslabs/aws-c-common: source/linux/system_info.c", "RedHatInsights/insights-core: cloud_provider.py", PUBLIC],
+        "sources": [
+            CLOUD_INIT,
+            "awslabs/aws-c-common: source/linux/system_info.c",
+            "RedHatInsights/insights-core: cloud_provider.py",
+            PUBLIC,
+        ],
         "note": "product_uuid is root's to read.",
         "signs": [
             dmi("sys_vendor", r"^Amazon EC2\s*$", "public_code"),

@@ -1,5 +1,7 @@
 """Reading the collected facts and writing the records."""
 
+# ruff: noqa: D103  # a conversion script: its steps are small and named, and are called from one place
+
 import json
 import re
 from pathlib import Path

@@ -1,5 +1,7 @@
 """matrices/cuda.json."""
 
+# ruff: noqa: D103  # a conversion script: its steps are small and named, and are called from one place
+
 import re
 
 from common import read, record, sources, write

@@ -1,5 +1,7 @@
 """matrices/models.json and codes.json."""
 
+# ruff: noqa: D103  # a conversion script: its steps are small and named, and are called from one place
+
 import json
 
 import common

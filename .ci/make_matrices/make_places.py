@@ -1,5 +1,7 @@
 """matrices/distros.json, clouds.json, mirrors.json."""
 
+# ruff: noqa: D103  # a conversion script: its steps are small and named, and are called from one place
+
 import re
 
 from clouds_table import CLOUDS

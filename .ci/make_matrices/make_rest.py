@@ -1,5 +1,7 @@
 """The files written by hand or nearly so: engines, policy, matrix."""
 
+# ruff: noqa: D103  # a conversion script: its steps are small and named, and are called from one place
+
 from common import record, write
 
 from envcheck.matrix.records import EngineRange, MatrixInfo, Policy

@@ -1,5 +1,7 @@
 """matrices/torch.json."""
 
+# ruff: noqa: D103  # a conversion script: its steps are small and named, and are called from one place
+
 import re
 
 from common import by_capability, read, record, sources, version_key, write

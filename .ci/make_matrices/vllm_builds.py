@@ -1,5 +1,7 @@
 """The wheels of each release: those of the package index, and the CUDA variants of the project's release page."""
 
+# ruff: noqa: D103, D403  # a conversion script: its steps are small and named, and are called from one place
+
 import re
 
 from common import by_capability, read, sm

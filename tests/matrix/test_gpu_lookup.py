@@ -42,7 +42,19 @@ def test_spellings(matrix: Matrix, spelling: str, name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "spelling", ["", "NVIDIA", "NVIDIA Graphics Device", "GPU", "RTX 50xx", "NVIDIA GeForce RTX 50xx", "A1", "A1000000", "Radeon RX 7900 XT", "Ascend 910B3"]
+    "spelling",
+    [
+        "",
+        "NVIDIA",
+        "NVIDIA Graphics Device",
+        "GPU",
+        "RTX 50xx",
+        "NVIDIA GeForce RTX 50xx",
+        "A1",
+        "A1000000",
+        "Radeon RX 7900 XT",
+        "Ascend 910B3",
+    ],
 )
 def test_what_is_no_known_gpu(matrix: Matrix, spelling: str) -> None:
     assert matrix.gpu(spelling) is None
