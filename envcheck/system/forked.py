@@ -12,6 +12,7 @@ import sys
 import time
 import warnings
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Literal, NoReturn
 
 import msgspec
@@ -153,7 +154,8 @@ def _kill_and_reap(pid: int, patience_s: float = 0.2) -> int | None:
         if done:
             return status
         if not killed:
-            os.kill(pid, signal.SIGKILL)
+            with suppress(ProcessLookupError):  # gone this moment, reaped by the kernel itself
+                os.kill(pid, signal.SIGKILL)
             killed = True
         elif time.monotonic() > until:
             return None

@@ -146,10 +146,10 @@ def test_no_web_of_links_leads_out(links: list[str], path: list[str]) -> None:
         for place, target in zip((tree / "a", tree / "b", tree / "etc" / "a"), links, strict=True):
             place.symlink_to(target)
         system = RootedSystem(tree.parent)
-        place = system.resolve("/" + "/".join(path))
-        if isinstance(place, Found):
+        resolved = system.resolve("/" + "/".join(path))
+        if isinstance(resolved, Found):
             # Resolved means: no link is left, so the kernel, which knows nothing of our root, stays at the same place.
-            inside = Path(str(tree) + place.value)
+            inside = Path(str(tree) + resolved.value)
             assert inside.resolve() == inside
             assert inside.is_relative_to(tree)
 
