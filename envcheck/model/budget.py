@@ -9,13 +9,18 @@ import msgspec
 from envcheck.model.text import Text
 
 SizeVerdict = Literal["fits", "tight", "does-not-fit", "unknown"]
+Confidence = Literal["measured", "derived", "guess"]
 FailureKind = Literal[
     "weights", "no-kv-blocks", "kv-too-small", "free-memory", "profile-run", "encoder", "sampler-warmup", "cuda-graphs", "host-memory"
 ]
 
 
 class PerGpu(msgspec.Struct, frozen=True):
-    """GiB on the most loaded GPU: `total` as CUDA reports it, `budget` = utilization x total; the terms; what is left for the KV cache."""
+    """GiB on the GPU of the first rank: `total` as CUDA reports it, `budget` = utilization x total, the terms, the KV cache that is left.
+
+    `activation`, `sampler` and `encoder` are the peaks of three passes that follow each other: the budget pays the largest of them,
+    not their sum. `cuda_graphs` is what the graphs take, inside the budget or outside it as the release accounts: see `account`.
+    """
 
     total: float | None = None
     budget: float | None = None
@@ -29,7 +34,7 @@ class PerGpu(msgspec.Struct, frozen=True):
 
 
 class KvCache(msgspec.Struct, frozen=True):
-    """`bytes_per_token` of one GPU's rank; `tokens` the pool holds; `max_concurrency` requests of max_model_len."""
+    """`bytes_per_token` of one GPU's rank; `tokens` of the pool as the release prints them; `max_concurrency` requests of max_model_len."""
 
     bytes_per_token: float | None = None
     tokens: int | None = None
@@ -46,14 +51,23 @@ class SizeFailure(msgspec.Struct, frozen=True):
 
 
 class Suggestion(msgspec.Struct, frozen=True):
-    """Serve arguments (snake case) that fit, each with its reason in the same order."""
+    """Serve arguments (snake case) that fit, each with its reason in the same order; empty where nothing fits."""
 
     serve_args: dict[str, Any] = {}
     why: list[Text] = []
 
 
+class AccountLine(msgspec.Struct, frozen=True):
+    """One line of the account: GiB of a term, whether the budget pays it, and where the figure comes from."""
+
+    term: str
+    gib: float
+    charged: bool
+    text: Text
+
+
 class SizeResult(msgspec.Struct, frozen=True):
-    """The memory budget. `unknowns` says what was missing when the verdict is `unknown`."""
+    """The memory budget. `unknowns` says what was missing when the verdict is `unknown`; `account` explains every term."""
 
     verdict: SizeVerdict
     engine: str | None
@@ -61,5 +75,6 @@ class SizeResult(msgspec.Struct, frozen=True):
     kv: KvCache
     failure: SizeFailure | None
     suggested: Suggestion
-    confidence: Literal["measured", "derived", "guess"]
+    confidence: Confidence
     unknowns: list[Text] = []
+    account: list[AccountLine] = []

@@ -1,0 +1,274 @@
+"""The records of `matrices/memory.json`: what each range of vLLM releases takes and charges of a GPU's memory.
+
+Measured constants and release sources, never computed here. `releases` is a version specifier, "" = every release; the first record
+of a list that matches decides, so the narrower ones stand first. GiB are 2**30 bytes, MiB 2**20.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import msgspec
+
+Engine = Literal["v0", "v1"]
+Runner = Literal["v1", "v2"]
+Interconnect = Literal["nvlink", "pcie"]
+
+
+class MemoryRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, omit_defaults=True):
+    """What every record has: where it holds and how it is known."""
+
+    sources: list[str]
+    note: str | None = None
+    releases: str = ""
+    engine: Engine | None = None
+
+
+class Accounting(MemoryRecord, frozen=True, kw_only=True):
+    """What the profile run of a release charges to the budget, utilization x total.
+
+    `charges`: `card` = everything in use on the card, other processes and the CUDA context too; `process` = what this process added
+    since before the communicators were made; `after-communicators` = since they were made. `graphs`: `outside` the budget;
+    `estimated` = estimated and logged, subtracted only on request; `budgeted` = the estimate is subtracted.
+    """
+
+    charges: Literal["card", "process", "after-communicators"]
+    graphs: Literal["outside", "estimated", "budgeted"]
+    graphs_variable: str | None = None
+    free_memory_check: bool = False
+    charges_buffers: bool = False
+    warms_sampler: bool = False
+    swap_gib: float | None = None
+    v2_runner_estimates_graphs: bool = False
+    default_engine: Engine = "v1"
+
+
+class Tier(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, omit_defaults=True):
+    """A default that depends on the GPU: total memory of at least so many GiB and, case ignored, none of these words in its name."""
+
+    value: int
+    at_least_gib: float = 0.0
+    named: list[str] = []
+    not_named: list[str] = []
+
+
+class Defaults(MemoryRecord, frozen=True, kw_only=True):
+    """Serve defaults. `batched_tokens` empty = the whole context unless prefill is chunked (`chunked_batched_tokens`)."""
+
+    gpu_memory_utilization: float
+    max_num_seqs: list[Tier]
+    batched_tokens: list[Tier] = []
+    chunked_batched_tokens: int | None = None
+    chunked_above: int | None = None
+    least_batched_tokens: int = 2048
+    sampler_when_chunked: bool = True
+    block_size: int = 16
+    mla_block_size: int = 64
+
+
+class Sampler(MemoryRecord, frozen=True, kw_only=True):
+    """The sampler's peak in the profile run and in warm-up: `bytes_per_logit` x rows x vocabulary.
+
+    `rows`: `requests` = min(max_num_seqs, batched tokens); `tokens` = every batched token. `buffer_bytes_per_logit` stays for good.
+    """
+
+    bytes_per_logit: float
+    runner: Runner | None = None
+    flashinfer: bool | None = None
+    rows: Literal["requests", "tokens"] = "requests"
+    buffer_bytes_per_logit: float = 0.0
+    keeps_hidden_states: bool = True
+
+
+class Forward(MemoryRecord, frozen=True, kw_only=True):
+    """The forward pass's peak: tokens x (`wide` x widest sharded row + `narrow` x hidden) x 2 bytes.
+
+    `first_stage_gib` is added on the first of several pipeline stages. `expert_workspace`: whether the scratch of the fused expert
+    kernels is given back after a layer or stays for good.
+    """
+
+    wide: float
+    narrow: float
+    runner: Runner | None = None
+    first_stage_gib: float = 0.0
+    expert_workspace: Literal["transient", "persistent"] = "persistent"
+
+
+class ColdStart(MemoryRecord, frozen=True, kw_only=True):
+    """What compiling adds to the measured peak when nothing is cached yet, GiB."""
+
+    gib: float
+    runner: Runner | None = None
+
+
+class NonTorch(MemoryRecord, frozen=True, kw_only=True):
+    """Memory of this process outside the tensor allocator that is charged, GiB, by number of tensor-parallel ranks."""
+
+    gib: float
+    ranks: int = 1
+    interconnect: Interconnect | None = None
+    pipeline: bool = False
+
+
+class GraphSizes(MemoryRecord, frozen=True, kw_only=True):
+    """Batch sizes captured by default: `first` single sizes, then steps of `step`, from `wide_from` on of `wide_step`, up to the limits."""
+
+    first: list[int]
+    step: int
+    wide_from: int | None = None
+    wide_step: int | None = None
+    largest: int
+    sequences_factor: int | None = None
+    full_decode: bool = False
+
+
+class GraphMemory(MemoryRecord, frozen=True, kw_only=True):
+    """CUDA graph memory: `base_gib` + graphs x layers x `mib_per_graph_layer`; at least `mib_per_graph` a graph.
+
+    `model_types` empty = every model.
+    """
+
+    base_gib: float
+    mib_per_graph_layer: float
+    mib_per_graph: float = 1.0
+    runner: Runner | None = None
+    model_types: list[str] = []
+
+
+class KvLayout(MemoryRecord, frozen=True, kw_only=True):
+    """How blocks are counted. `tokens`: what the log prints: blocks x size; per group; or concurrency x context.
+
+    `hybrid` = sliding-window and recurrent layers keep only their window or state. `window_flight` = batched tokens held beyond a
+    window, in batches (`window_flight_async` with asynchronous scheduling). `group_slack` = group size rule of the release.
+    """
+
+    tokens: Literal["blocks", "blocks-per-group", "concurrency"]
+    hybrid: bool
+    mla: bool = True
+    window_flight: int = 1
+    window_flight_async: int = 1
+    group_slack: float | None = None
+    recurrent_pages_with_prefix_caching: int = 1
+    prefix_caching: bool = True
+
+
+class V2Runner(MemoryRecord, frozen=True, kw_only=True):
+    """Models that take the second model runner by default in these releases."""
+
+    architectures: list[str] = []
+    dense: bool = False
+    everything: bool = False
+    unquantized_only: bool = False
+    variable: str | None = None
+
+
+class Context(MemoryRecord, frozen=True, kw_only=True):
+    """What the CUDA context of an idle GPU takes: `base_gib` + total x `share`; `communicators_gib` more with several ranks."""
+
+    base_gib: float
+    share: float
+    communicators_gib: float
+    interconnect: Interconnect | None = None
+
+
+class CudaTotal(MemoryRecord, frozen=True, kw_only=True):
+    """Total memory as CUDA reports it beside NVML's figure, MiB; `gpus` are words of a name, all of which must occur, case ignored."""
+
+    gpus: list[str]
+    nvml_mib: int
+    cuda_mib: int
+
+
+class Margins(MemoryRecord, frozen=True, kw_only=True):
+    """What decides close calls, GiB.
+
+    `noise_gib` = two runs of one command differ by this much; `warm_up_share` = of the sampler's peak, what its warm-up needs besides
+    for fragmentation; `reserved_share` + `reserved_gib` = total as NVML counts it less total as CUDA does, where no record says.
+    """
+
+    noise_gib: float
+    warm_up_share: float
+    reserved_gib: float
+    reserved_share: float
+
+
+class QuantizationFormat(MemoryRecord, frozen=True, kw_only=True):
+    """A weight format: `bits` a weight with its scales and zero points included; `scope` what it applies to.
+
+    `pad_to`, `pad_inputs_to` = expert widths are rounded up to a multiple; `extra_gib` = buffers of the method on every rank.
+    """
+
+    names: list[str]
+    bits: float
+    scope: Literal["linear", "experts"] = "linear"
+    pad_to: int | None = None
+    pad_inputs_to: int | None = None
+    extra_gib: float = 0.0
+    capability_below: str | None = None
+
+
+class KvFormat(MemoryRecord, frozen=True, kw_only=True):
+    """A KV-cache type: bytes of one head's key and value row of D values: `per_dim` x D + `fixed` each, `even` = rounded up to even."""
+
+    names: list[str]
+    key_per_dim: float
+    value_per_dim: float
+    key_fixed: float = 0.0
+    value_fixed: float = 0.0
+    even: bool = False
+    plain_edge_layers: int = 0
+    plain_windows: bool = False
+
+
+class EncoderItem(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, omit_defaults=True):
+    """The largest item of a modality, in tokens; `held_tokens` = rows kept for it where more.
+
+    `per_context` = the item repeats as often as the context holds it, at most so many times.
+    """
+
+    modality: str
+    tokens: int
+    held_tokens: int | None = None
+    per_context: int = 1
+    releases: str = ""
+
+
+class Family(MemoryRecord, frozen=True, kw_only=True):
+    """What a `config.json` of these model types leaves unsaid.
+
+    `defaults` = values of the configuration class; `mlp_matrices` 3 = gated, 2 = plain; `rope_rows_factor` rotary table rows a
+    position; `encoder` = largest items of a multimodal model; `encoder_outputs` = hidden-sized vectors an encoder token yields;
+    """
+
+    model_types: list[str]
+    defaults: dict[str, Any] = {}
+    tied: bool | None = None
+    mlp_matrices: int = 3
+    rope_rows_factor: float = 1.0
+    fused_experts: bool = True
+    encoder: list[EncoderItem] = []
+    encoder_outputs: int = 1
+    encoder_sharded: bool = True
+    encoder_mlp_matrices: int = 2
+    encoder_parameters: int | None = None
+
+
+class MemoryFacts(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """`matrices/memory.json`."""
+
+    accounting: list[Accounting]
+    defaults: list[Defaults]
+    sampler: list[Sampler]
+    forward: list[Forward]
+    cold_start: list[ColdStart]
+    non_torch: list[NonTorch]
+    graph_sizes: list[GraphSizes]
+    graph_memory: list[GraphMemory]
+    kv_layout: list[KvLayout]
+    v2_runner: list[V2Runner]
+    contexts: list[Context]
+    cuda_totals: list[CudaTotal]
+    margins: list[Margins]
+    quantization: list[QuantizationFormat]
+    kv_formats: list[KvFormat]
+    families: list[Family]

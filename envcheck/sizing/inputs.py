@@ -1,0 +1,48 @@
+"""What the memory model is asked about: a model, a GPU, a release and the settings of `vllm serve`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+from packaging.version import Version
+
+from envcheck.model.memoryfacts import Engine
+from envcheck.model.versions import ComputeCapability
+
+
+class Card(msgspec.Struct, frozen=True, kw_only=True):
+    """The GPU the arithmetic is for, the smallest of those used. Bytes; None = not known.
+
+    `total_bytes` as CUDA reports it; `nvml_bytes` as NVML does, where CUDA's figure is not known; `free_bytes` before the server starts.
+    """
+
+    name: str = ""
+    count: int | None = None
+    total_bytes: float | None = None
+    nvml_bytes: float | None = None
+    free_bytes: float | None = None
+    capability: ComputeCapability | None = None
+    nvlink: bool | None = None
+    unified: bool = False
+    wsl: bool = False
+
+
+class SizingInputs(msgspec.Struct, frozen=True, kw_only=True):
+    """One question. `weights_gib` = GiB a GPU as measured; `weights_bytes` = the whole checkpoint; both win over the configuration.
+
+    `first_start` False = compiled code of an earlier run is cached. `ram_bytes` = host memory available.
+    """
+
+    config: Mapping[str, Any]
+    model: str = ""
+    weights_bytes: float | None = None
+    weights_gib: float | None = None
+    card: Card = Card()
+    release: Version | None = None
+    engine: Engine | None = None
+    serve_args: Mapping[str, Any] = {}
+    environment: Mapping[str, str] = {}
+    first_start: bool | None = None
+    ram_bytes: float | None = None

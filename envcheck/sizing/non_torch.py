@@ -1,0 +1,30 @@
+"""Memory of the server's process outside the tensor allocator that the budget is charged with. Bytes on one rank."""
+
+from __future__ import annotations
+
+from envcheck.model.units import GIB
+from envcheck.sizing.card import context_bytes, interconnect
+from envcheck.sizing.inputs import Card
+from envcheck.sizing.release import Rules
+from envcheck.sizing.settings import Settings
+
+
+def non_torch_bytes(card: Card, settings: Settings, rules: Rules) -> float:
+    """Communicators, library handles, modules: the record with the most ranks that are here."""
+    link = interconnect(card)
+    fitting = [
+        record
+        for record in rules.non_torch
+        if record.ranks <= settings.tensor_ranks and record.interconnect in (None, link) and (not record.pipeline or settings.stages > 1)
+    ]
+    if not fitting:
+        return 0.0
+    return max(fitting, key=lambda record: (record.pipeline, record.ranks)).gib * GIB
+
+
+def card_bytes(card: Card, total: float, rules: Rules) -> float:
+    """Where everything in use on the card is charged: the context, and what other processes hold."""
+    if rules.accounting.charges != "card":
+        return 0.0
+    others = max(0.0, total - card.free_bytes) if card.free_bytes is not None else 0.0
+    return max(others, context_bytes(card, total, 1, rules.facts))

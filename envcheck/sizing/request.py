@@ -1,0 +1,134 @@
+"""From a host document and a request to the question of the memory model. Tolerates whatever a batch line holds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol
+
+from packaging.version import Version
+
+from envcheck.model.budget import SizeResult
+from envcheck.model.host import Gpu, HostReport
+from envcheck.model.memoryfacts import Engine, MemoryFacts
+from envcheck.model.modelspec import ModelSpec
+from envcheck.model.request import Request
+from envcheck.model.units import MIB
+from envcheck.model.versions import compute_capability
+from envcheck.sizing.inputs import Card, SizingInputs
+from envcheck.sizing.question import ask
+from envcheck.sizing.release import MemoryTable
+from envcheck.sizing.result import result
+from envcheck.sizing.suggest import suggestion
+
+
+class GpuFacts(Protocol):
+    """What is known of a GPU by its name; memory in MiB as NVML counts it."""
+
+    @property
+    def compute_capability(self) -> str:
+        """As `8.6`."""
+
+    @property
+    def memory_mib(self) -> int | None:
+        """Total, MiB."""
+
+    @property
+    def unified_memory(self) -> bool:
+        """Whether CPU and GPU share it."""
+
+    @property
+    def nvlink(self) -> bool:
+        """Whether boards of this kind are linked."""
+
+    @property
+    def nvswitch_board(self) -> bool:
+        """Whether it stands on a switch."""
+
+
+class Sizer:
+    """The memory model with its records parsed once and a way to look a GPU up by name."""
+
+    def __init__(self, facts: MemoryFacts, gpu: Callable[[str], GpuFacts | None]) -> None:
+        self.table = MemoryTable(facts)
+        self._gpu = gpu
+
+    def size_request(
+        self, host: HostReport, request: Request, spec: ModelSpec | None, release: Version | None, engine: str | None
+    ) -> SizeResult:
+        """The budget of a request on a host, with arguments that fit.
+
+        `spec` None = the request's own `model_config`. `release` and `engine` None = not known: then the newest rules hold. Never
+        raises for hostile values.
+        """
+        question = ask(self.inputs(host, request, spec, release, engine), self.table)
+        return result(question, suggestion(question))
+
+    def inputs(
+        self, host: HostReport, request: Request, spec: ModelSpec | None, release: Version | None, engine: str | None
+    ) -> SizingInputs:
+        """The question itself."""
+        config: Mapping[str, Any] = spec.config if spec else request.model_config or {}
+        weights = request.weights_gib
+        return SizingInputs(
+            config=config,
+            model=(request.model or (spec.name if spec else ""))[:400],
+            weights_bytes=spec.weights_bytes if spec else None,
+            weights_gib=weights if weights is not None and 0 < weights < 1 << 20 else None,
+            card=self.card(host),
+            release=release,
+            engine=_engine(engine or request.engine),
+            serve_args=request.serve_args,
+            environment=host.environment if isinstance(host.environment, dict) else {},
+            first_start=request.first_start,
+            ram_bytes=_ram(host),
+        )
+
+    def card(self, host: HostReport) -> Card:
+        """The smallest of the host's GPUs that can be read, for equal parts go to all; what the host does not say, by its name."""
+        gpus = [gpu for gpu in host.gpus if not isinstance(gpu.error, str)] if isinstance(host.gpus, list) else []
+        cards = [self._one(gpu, len(gpus), _wsl(host)) for gpu in gpus[:1024]]
+        if not cards:
+            return Card()
+        return min(cards, key=lambda card: card.total_bytes or card.nvml_bytes or float("inf"))
+
+    def _one(self, gpu: Gpu, count: int, wsl: bool) -> Card:
+        name = gpu.name[:200] if isinstance(gpu.name, str) else ""
+        facts = self._gpu(name) if name else None
+        told = compute_capability(gpu.compute_capability) if isinstance(gpu.compute_capability, str) else None
+        capability = told or (compute_capability(facts.compute_capability) if facts else None)
+        linked = gpu.nvlink if isinstance(gpu.nvlink, bool) else bool(facts and (facts.nvlink or facts.nvswitch_board))
+        return Card(
+            name=name,
+            count=count,
+            total_bytes=_mib(gpu.cuda_memory_mib),
+            nvml_bytes=_mib(gpu.memory_mib) or (facts.memory_mib * MIB if facts and facts.memory_mib else None),
+            free_bytes=_mib(gpu.memory_free_mib),
+            capability=capability,
+            nvlink=linked,
+            unified=gpu.unified_memory if isinstance(gpu.unified_memory, bool) else bool(facts and facts.unified_memory),
+            wsl=wsl,
+        )
+
+
+def _engine(told: str | None) -> Engine | None:
+    named = (told or "").strip().lower()
+    return "v0" if named == "v0" else "v1" if named == "v1" else None
+
+
+def _mib(value: object) -> float | None:
+    """MiB as bytes; what is no positive finite number is not known."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value < 1 << 40:
+        return None
+    return float(value) * MIB
+
+
+def _wsl(host: HostReport) -> bool:
+    return bool(host.os and host.os.wsl is True)
+
+
+def _ram(host: HostReport) -> float | None:
+    memory = host.memory
+    if not memory:
+        return None
+    bounds = [_mib(value) for value in (memory.ram_mib, memory.cgroup_limit_mib)]
+    return min((bound for bound in bounds if bound is not None), default=None)

@@ -1,0 +1,111 @@
+"""The answer in GiB: verdict, terms, KV cache, the failure, how sure it is, and an account of every term."""
+
+from __future__ import annotations
+
+from envcheck.model.budget import Confidence, KvCache, PerGpu, SizeFailure, SizeResult, SizeVerdict, Suggestion
+from envcheck.model.text import Text
+from envcheck.model.units import gib
+from envcheck.sizing.account import account
+from envcheck.sizing.budget import Outcome, RankBudget, free_bytes, noise_bytes, outcome, rank_budget
+from envcheck.sizing.inputs import SizingInputs
+from envcheck.sizing.kv_cache import bytes_per_token, cache_layers
+from envcheck.sizing.question import Question, ask
+from envcheck.sizing.release import MemoryTable
+
+_DIGITS = 4  # of a GiB figure: 0.1 MiB
+
+
+def size(inputs: SizingInputs, table: MemoryTable) -> SizeResult:
+    """The memory budget of one server under the settings asked for, without a suggestion of other settings."""
+    return result(ask(inputs, table))
+
+
+def result(question: Question, suggested: Suggestion | None = None) -> SizeResult:
+    """The answer to a question made ready."""
+    found = outcome(question)
+    first = found.ranks[0] if found else rank_budget(question, question.stages[0])
+    return SizeResult(
+        verdict=verdict(question, found),
+        engine=question.rules.engine,
+        per_gpu_gib=_per_gpu(question, first),
+        kv=_kv(question, found),
+        failure=_failure(question, found),
+        suggested=suggested or Suggestion(),
+        confidence=_confidence(question),
+        unknowns=unknowns(question),
+        account=account(question, first) if first else [],
+    )
+
+
+def verdict(question: Question, found: Outcome | None) -> SizeVerdict:
+    """`tight` = it should start, but a check passes by no more than two runs differ, or only on an idle card."""
+    if found is None:
+        return "unknown"
+    if found.shortage:
+        return "does-not-fit"
+    free, told = free_bytes(question, found.ranks[0].total)
+    context = found.ranks[0].total - free if not told else noise_bytes(question)
+    doubtful = told and question.rules.accounting.free_memory_check and free - context < found.ranks[0].budget
+    return "tight" if doubtful or found.margin < noise_bytes(question) else "fits"
+
+
+def unknowns(question: Question) -> list[Text]:
+    """What was missing, each with what it is needed for."""
+    found = [Text("size.unknown.field", {"field": name}) for name in question.dims.missing]
+    if question.total is None:
+        found.append(Text("size.unknown.gpu-memory", {}))
+    if not question.dims.missing and question.weights(question.stages[0]) is None:
+        found.append(Text("size.unknown.weights", {"format": question.form.name or ""}))
+    return found
+
+
+def _per_gpu(question: Question, first: RankBudget | None) -> PerGpu:
+    total = question.total
+    if first is None:
+        weights = question.weights(question.stages[0])
+        budget = total * question.settings.utilization if total is not None else None
+        return PerGpu(total=_gib(total), budget=_gib(budget), weights=_gib(weights))
+    return PerGpu(
+        total=_gib(first.total),
+        budget=_gib(first.budget),
+        weights=_gib(first.weights),
+        activation=_gib(first.peaks.forward + first.peaks.workspace + first.peaks.cold),
+        sampler=_gib(first.peaks.sampler),
+        encoder=_gib(first.peaks.encoder),
+        non_torch=_gib(first.non_torch + first.others),
+        cuda_graphs=_gib(first.graphs),
+        kv_cache=_gib(first.kv),
+    )
+
+
+def _kv(question: Question, found: Outcome | None) -> KvCache:
+    if question.dims.missing:
+        return KvCache()
+    plain = bytes_per_token(cache_layers(question.dims, question.settings, question.rules.kv_layout, question.rules.facts.kv_formats))
+    if found is None or found.kv <= 0 or not found.blocks:
+        return KvCache(bytes_per_token=round(plain, 1) or None, tokens=0 if found else None, max_concurrency=0.0 if found else None)
+    context = question.settings.context
+    tokens = found.pool.tokens(found.blocks, context)
+    printed = tokens and not question.settings.blocks and question.inputs.release is not None
+    each = found.ranks[0].kv / tokens if printed else plain
+    return KvCache(round(each, 1), tokens, round(found.pool.concurrency(found.blocks, context), 2))
+
+
+def _failure(question: Question, found: Outcome | None) -> SizeFailure | None:
+    if found is None or found.shortage is None:
+        return None
+    longest = found.pool.longest(found.kv, question.settings.context) if found.shortage.kind == "kv-too-small" else None
+    return SizeFailure(found.shortage.kind, _gib(found.shortage.needed), _gib(found.shortage.available), longest)
+
+
+def _confidence(question: Question) -> Confidence:
+    """`guess` where the release or the encoder is not known or the weights are scaled; `measured` with measured weights and total."""
+    inputs = question.inputs
+    unsure = inputs.release is None or question.dims.missing or not question.form.known
+    if unsure or (question.dims.multimodal and not question.settings.text_only):
+        return "guess"
+    return "measured" if inputs.weights_gib is not None and inputs.card.total_bytes is not None else "derived"
+
+
+def _gib(n_bytes: float | None) -> float | None:
+    return round(gib(n_bytes), _DIGITS) if n_bytes is not None else None
