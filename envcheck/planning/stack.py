@@ -54,15 +54,28 @@ def _from_survey(judgement: Judgement, matrix: Matrix, survey: Survey, general: 
 
     best = survey.best
     floor = best.judged.release.version if best else None
-    newer = [choice for choice in survey.variants if floor is None or choice.judged.release.version > floor]
+    newer = _telling([choice for choice in survey.variants if floor is None or choice.judged.release.version > floor])
     if best:
         others = (*survey.newer, *newer)
         return StackChoice(stack(best), tuple(map(stack, others[:SHOWN])), (), _held_back(survey), False)
-    ways = list(survey.variants[:SHOWN])
+    ways = _telling(list(survey.variants))[:SHOWN]
     if general is not survey:
         ways += [general.best] if general.best else list(general.variants[:1])
     clashes = {survey.closest.release.raw: survey.closest.clashes} if survey.closest else {}
     return StackChoice(None, (), tuple(map(stack, ways)), clashes, False)
+
+
+def _telling(choices: list[Choice]) -> list[Choice]:
+    """Of each CUDA variant the newest wheel, and the newest that needs no other interpreter; the rest says nothing new."""
+    seen: set[tuple[str, bool]] = set()
+    found = []
+    for choice in choices:
+        key = (choice.judged.build.variant, choice.new_python)
+        if key in seen or (choice.judged.build.variant, False) in seen:
+            continue
+        seen.add(key)
+        found.append(choice)
+    return found
 
 
 def _held_back(survey: Survey) -> dict[str, tuple[Clash, ...]]:

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 
 from envcheck.matrix.load import Matrix
 from envcheck.model.finding import Finding
-from envcheck.model.versions import driver_version
 from envcheck.rules.build import dotted
 from envcheck.rules.make import info, remedy, warning
 from envcheck.rules.situation import Situation, text
@@ -16,17 +15,14 @@ def older_than_gpu(situation: Situation, matrix: Matrix) -> Iterator[Finding]:
     """A driver that does not list the GPU yet, where NVML has not shown it to work all the same."""
     if situation.driver is None or situation.wsl or text(situation.host.driver, "nvml") == "ok":
         return
+    decides_from = matrix.capability_trait("driver-listings-decide-from")
     for gpu in situation.usable_gpus:
         first = gpu.model.first_driver if gpu.model else {}
-        branches = sorted(int(branch) for branch in first)
-        if not branches:
+        if not first or gpu.capability is None or decides_from is None or gpu.capability < decides_from:
             continue
-        own = driver_version(first.get(str(situation.driver.branch), ""))
-        newer = situation.driver.branch < branches[0] or (
-            own is not None and len(situation.driver.parsed) > 1 and situation.driver.parsed < own.parsed
-        )
-        if newer:
-            needed = own.raw if own else first[str(branches[0])]
+        branch = min(int(branch) for branch in first)
+        if situation.driver.branch < branch:
+            needed = first[str(branch)]
             steps = (remedy("driver", "upgrade-driver", root=True, driver=needed),)
             yield warning("driver-older-than-gpu", driver=situation.driver.raw, needed=needed, name=gpu.name, remedies=steps)
             return

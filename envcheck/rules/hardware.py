@@ -155,9 +155,7 @@ def bfloat16(situation: Situation, matrix: Matrix) -> Iterator[Finding]:
         or ""
     )
     if below and floor and stated not in ("half", "float16", "float32", "float"):
-        yield warning(
-            "bf16-unsupported-gpu", capability=str(below[0]), needed=str(floor), remedies=(remedy("setting", "dtype-half", "--dtype half"),)
-        )
+        yield warning("bf16-unsupported-gpu", capability=str(below[0]), needed=str(floor), remedies=(remedy("setting", "dtype-half"),))
 
 
 def wsl(situation: Situation, matrix: Matrix) -> Iterator[Finding]:
