@@ -153,7 +153,8 @@ def _python(raw: str) -> tuple[int, int] | None:
 
 
 def _driver_cuda(host: HostReport, driver: DriverVersion | None, matrix: Matrix) -> Cuda | None:
-    stated = text(host.driver, "cuda")
+    # With a forward-compatibility libcuda in use, what is stated is that library's level and not the driver's.
+    stated = "" if driver and part(host.libcuda, "compat") is True else text(host.driver, "cuda")
     found = numbers(stated) if stated else None
     if found:
         return found[:2]
