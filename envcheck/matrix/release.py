@@ -104,8 +104,8 @@ def _late_pythons() -> tuple[tuple[int, Version], ...]:
 
 
 def engine_of(version: Version, ranges: tuple[EngineRange, ...]) -> EngineRange | None:
-    """The engine range a release lies in."""
-    return next((entry for entry in ranges if specifier(entry.releases).contains(version, prereleases=True)), None)
+    """The engine range a release lies in; they are disjoint, and the newest, which stands last, is asked for most."""
+    return next((entry for entry in reversed(ranges) if specifier(entry.releases).contains(version, prereleases=True)), None)
 
 
 @lru_cache(maxsize=64)
