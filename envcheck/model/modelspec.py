@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
+SourceKind = Literal["folder", "catalogue", "hub", "request"]
+
 
 class ModelSource(msgspec.Struct, frozen=True):
-    """Where the configuration came from: `folder`, `catalogue`, `hub`, `request`; `place` a path or URL."""
+    """Where the configuration came from; `place` is a path, a URL or the catalogue's name for it."""
 
-    kind: str
+    kind: SourceKind
     place: str
 
 

@@ -1,7 +1,7 @@
 """Serve arguments that fit: the user's own where they do, else the gentlest change that does, each with its reason.
 
-Levers, from the gentlest: more tensor-parallel ranks, less utilization where memory is taken, fewer sequences, smaller batches, a shorter
-context, last of all no CUDA graphs. Quantization is never invented.
+Levers, from the gentlest: more tensor-parallel ranks, less utilization where memory is taken, no videos where their encoder is what does
+not fit, a shorter context, fewer sequences, smaller batches, last of all no CUDA graphs. Quantization is never invented.
 """
 
 from __future__ import annotations
@@ -35,6 +35,7 @@ _OURS = (
     "gpu_memory_utilization",
     "max_num_seqs",
     "max_num_batched_tokens",
+    "limit_mm_per_prompt",
     "dtype",
     "enforce_eager",
 )
@@ -111,9 +112,9 @@ def _relieved(draft: Draft, found: Outcome) -> Draft | None:
     if kind == "free-memory":
         return _less_utilization(draft, found)
     if kind == "kv-too-small":
-        return _shorter(draft, found) or _fewer(draft) or _smaller(draft) or _eager(draft)
+        return _without_video(draft, found) or _shorter(draft, found) or _fewer(draft) or _smaller(draft) or _eager(draft)
     if kind in ("no-kv-blocks", "profile-run", "encoder"):
-        return _fewer(draft) or _smaller(draft) or _eager(draft)
+        return _without_video(draft, found) or _fewer(draft) or _smaller(draft) or _eager(draft)
     if kind == "sampler-warmup":
         return _fewer(draft) or _less_utilization(draft, found)
     if kind == "cuda-graphs":
@@ -143,6 +144,16 @@ def _shorter(draft: Draft, found: Outcome) -> Draft | None:
     if value < _CONTEXT_STEP:
         return None
     return draft.change("max_model_len", value, "context-fits", tokens=value, own=question.dims.context or question.settings.context)
+
+
+def _without_video(draft: Draft, found: Outcome) -> Draft | None:
+    """No videos, where the largest one decides the encoder's peak and nobody asked for them: images stay."""
+    question, peak = draft.question, found.ranks[0].peaks
+    modalities = {item.modality for item in question.dims.family.encoder}
+    asked = "limit_mm_per_prompt" in question.inputs.serve_args
+    if asked or not {"image", "video"} <= modalities or peak.encoder <= max(peak.forward, peak.sampler):
+        return None
+    return draft.change("limit_mm_per_prompt", {"image": 1, "video": 0}, "no-video")
 
 
 def _fewer(draft: Draft) -> Draft | None:
