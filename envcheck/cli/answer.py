@@ -6,11 +6,16 @@ from typing import TYPE_CHECKING
 
 from envcheck.cli.options import Common
 from envcheck.model.host import HostReport
+from envcheck.model.modelspec import ModelSpec
 from envcheck.model.report import CheckReport
 from envcheck.model.request import Request
 
 if TYPE_CHECKING:
     from envcheck.matrix.load import Matrix
+    from envcheck.matrix.release import Release
+    from envcheck.model.budget import SizeResult
+    from envcheck.planning.stack import StackChoice
+    from envcheck.rules.check import Judgement
 
 
 def answer(host: HostReport, matrix: Matrix, request: Request, asked: Common) -> CheckReport:
@@ -22,5 +27,36 @@ def answer(host: HostReport, matrix: Matrix, request: Request, asked: Common) ->
 
     judgement = judge(host, matrix, request)
     choice = choose_stack(judgement, matrix, request)
-    plan = make_plan(judgement, matrix, request, choice=choice)
+    spec = model_of(request, matrix, asked) if request.model else None
+    size = _size(host, matrix, request, spec, judgement, choice) if spec else None
+    plan = make_plan(judgement, matrix, request, choice=choice, spec=spec, size=size)
     return build_report(judgement, plan, matrix)
+
+
+def _size(
+    host: HostReport, matrix: Matrix, request: Request, spec: ModelSpec, judgement: Judgement, choice: StackChoice
+) -> SizeResult | None:
+    """The budget on the release that is planned, else on the one judged."""
+    from envcheck.cli.memory import size
+
+    release = matrix.release(choice.stack.vllm) if choice.stack else judgement.release
+    engine = choice.stack.engine if choice.stack else judgement.engine
+    return size(host, matrix, request, spec, release.version if release else None, engine)
+
+
+def chosen_release(host: HostReport, matrix: Matrix, request: Request) -> tuple[Release, str | None]:
+    """The release to size for, and its engine: the one judged, else the newest meant."""
+    from envcheck.rules.check import judge
+
+    judgement = judge(host, matrix, request, remedies=False)
+    if judgement.release is not None:
+        return judgement.release, judgement.engine
+    return matrix.matching(request.vllm or "latest")[0], None
+
+
+def model_of(request: Request, matrix: Matrix, asked: Common) -> ModelSpec:
+    """The model asked about, from a folder, the matrix, or the hub. Raises UsageError for one that does not exist."""
+    from envcheck.readers.model import find_model
+    from envcheck.system.real import RealSystem
+
+    return find_model(request.model or "", RealSystem(offline=asked.offline), matrix.model, asked.offline)

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import msgspec
+from msgspec import UNSET
 
 from envcheck.errors import EnvcheckError
-from envcheck.model.finding import Verdict
+from envcheck.model.finding import Finding, Verdict
 from envcheck.model.host import HostReport
 from envcheck.model.request import Request, Want
 from envcheck.model.text import Text
@@ -17,8 +18,17 @@ from envcheck.rules.check import judge
 
 if TYPE_CHECKING:
     from envcheck.matrix.load import Matrix
+    from envcheck.model.budget import SizeResult, SizeVerdict
+    from envcheck.render.jsonmodel import PlanOut, SizeOut
+    from envcheck.rules.check import Judgement
 
-_OF_SIZE = {"fits": Verdict.READY, "tight": Verdict.READY, "does-not-fit": Verdict.BLOCKED, "unknown": Verdict.UNKNOWN}
+_CHECK_ONLY: tuple[Want, ...] = ("check",)
+_OF_SIZE: dict[SizeVerdict, Verdict] = {
+    "fits": Verdict.READY,
+    "tight": Verdict.READY,
+    "does-not-fit": Verdict.BLOCKED,
+    "unknown": Verdict.UNKNOWN,
+}
 _NOTHING = HostReport()
 _NO_REQUEST = Request()
 
@@ -30,7 +40,7 @@ class Line(msgspec.Struct, frozen=True):
     host: HostReport | None = None
     log: str | None = None
     request: Request | None = None
-    want: tuple[Want, ...] = ("check",)
+    want: tuple[Want, ...] = _CHECK_ONLY
 
 
 class Answerer:
@@ -48,7 +58,10 @@ class Answerer:
         try:
             asked = self._decoder.decode(line)
         except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
-            return self._undecodable(line, number, str(error)[:300])
+            loose = _loosely(line)
+            if not isinstance(loose, Line):
+                return self._undecodable(loose, number, str(error)[:300])
+            asked = loose
         try:
             return self._answer(asked)
         except EnvcheckError as error:
@@ -59,15 +72,58 @@ class Answerer:
     def _error(self, id_: Any, key: str, **params: str | int) -> BatchError:
         return BatchError(id_, self._catalogue.text(Text(key, dict(params))))
 
-    def _undecodable(self, line: bytes, number: int, why: str) -> BatchError:
-        try:
-            loose = msgspec.json.decode(line)
-        except (msgspec.MsgspecError, UnicodeError, RecursionError):
+    def _undecodable(self, loose: Any, number: int, why: str) -> BatchError:
+        if loose is None:
             return self._error(None, "batch.not-json", line=number, why=why)
         return self._error(loose.get("id") if isinstance(loose, dict) else None, "batch.invalid", line=number, why=why)
 
     def _answer(self, asked: Line) -> BatchOut:
-        request = asked.request or _NO_REQUEST
-        judgement = judge(asked.host or _NOTHING, self._matrix, request, remedies=False)
-        findings = [BatchFinding(finding.code, finding.severity, finding.origin) for finding in judgement.findings]
-        return BatchOut(asked.id, judgement.verdict, judgement.engine, findings)
+        host, request, want = asked.host or _NOTHING, asked.request or _NO_REQUEST, asked.want
+        judgement = judge(host, self._matrix, request, remedies="plan" in want)
+        if want == _CHECK_ONLY:
+            return BatchOut(asked.id, judgement.verdict, judgement.engine, _short(judgement.findings))
+        size = self._size(host, request, judgement) if "size" in want else None
+        judged = want != ("size",)
+        return BatchOut(
+            asked.id,
+            judgement.verdict if judged or size is None else _OF_SIZE[size.verdict],
+            judgement.engine,
+            _short(judgement.findings) if judged else [],
+            self._size_out(size) if size else UNSET,
+            self._plan_out(judgement, request, size) if "plan" in want else UNSET,
+        )
+
+    def _size(self, host: HostReport, request: Request, judgement: Judgement) -> SizeResult:
+        from envcheck.cli.memory import known_spec, size
+
+        release = judgement.release.version if judgement.release else None
+        return size(host, self._matrix, request, known_spec(request, self._matrix), release, judgement.engine)
+
+    def _size_out(self, size: SizeResult) -> SizeOut:
+        from envcheck.render.jsonout import size_out
+
+        return size_out(size, self._catalogue, account=False)
+
+    def _plan_out(self, judgement: Judgement, request: Request, size: SizeResult | None) -> PlanOut:
+        from envcheck.cli.memory import known_spec
+        from envcheck.planning.plan import make_plan
+        from envcheck.render.jsonout import plan_out
+
+        return plan_out(make_plan(judgement, self._matrix, request, spec=known_spec(request, self._matrix), size=size), self._catalogue)
+
+
+def _loosely(line: bytes) -> Any:
+    """The line by a parser that takes `Infinity` and `NaN`, as some model configurations hold them: a Line, else what it is, else None."""
+    import json
+
+    try:
+        loose = json.loads(line)
+        return msgspec.convert(loose, Line)
+    except msgspec.ValidationError:
+        return loose
+    except (ValueError, RecursionError):
+        return None
+
+
+def _short(findings: tuple[Finding, ...]) -> list[BatchFinding]:
+    return [BatchFinding(finding.code, finding.severity, finding.origin) for finding in findings]

@@ -17,6 +17,9 @@ from envcheck.render.paint import Paint
 
 Command = Callable[..., int]
 
+# A command that takes vLLM's own arguments too: what click does not know is handed on.
+SERVE_SETTINGS: dict[str, Any] = {"ignore_unknown_options": True, "help_option_names": ["-h", "--help"]}
+
 
 class Common(msgspec.Struct, frozen=True):
     """What was asked about how to look and how to answer; `overrides` are host facts by dotted path."""
@@ -58,6 +61,11 @@ _SHARED = (
     click.option("-q", "--quiet", is_flag=True, help="The verdict only."),
     click.option("--schema", is_flag=True, help="Print the JSON Schema of this command's JSON and exit."),
 )
+
+
+def own_options(command: click.Command) -> list[str]:
+    """The long options of a command of ours."""
+    return [name for parameter in command.params for name in parameter.opts if name.startswith("--")]
 
 
 def common(host: bool = True) -> Callable[[Command], Command]:

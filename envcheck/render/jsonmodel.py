@@ -126,8 +126,17 @@ class FailureOut(msgspec.Struct, frozen=True):
     max_model_len: int | None
 
 
+class AccountOut(msgspec.Struct, frozen=True):
+    """One line of the account; `charged` = the budget pays for it."""
+
+    term: str
+    gib: float
+    charged: bool
+    text: str
+
+
 class SizeOut(msgspec.Struct, frozen=True):
-    """The memory budget of one GPU in GiB."""
+    """The memory budget of one GPU in GiB; `account` explains every term, and is left out of batches."""
 
     verdict: SizeVerdict
     engine: str | None
@@ -137,6 +146,7 @@ class SizeOut(msgspec.Struct, frozen=True):
     suggested: SuggestionOut
     confidence: Literal["measured", "derived", "guess"]
     unknowns: list[str]
+    account: list[AccountOut] | msgspec.UnsetType = msgspec.UNSET
     schema: str = SIZE_SCHEMA
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from msgspec import UNSET
+
 from envcheck.model.budget import SizeResult
 from envcheck.model.finding import Finding
 from envcheck.model.plan import Clash, InstallRecipe, MirrorChoice, Plan, ServeConfig, Setting, Stack
@@ -13,6 +15,7 @@ from envcheck.render.commands import line
 from envcheck.render.jsonmodel import (
     CHECK_SCHEMA,
     PLAN_SCHEMA,
+    AccountOut,
     CheckOut,
     ClashOut,
     ExplainOut,
@@ -59,7 +62,7 @@ def stack_out(stack: Stack, catalogue: Catalogue) -> StackOut:
     return StackOut(**plain, warnings=[clash_out(clash, catalogue) for clash in stack.warnings])
 
 
-def size_out(size: SizeResult, catalogue: Catalogue) -> SizeOut:
+def size_out(size: SizeResult, catalogue: Catalogue, *, account: bool = True) -> SizeOut:
     """A memory budget with its sentences."""
     failure = size.failure
     return SizeOut(
@@ -71,6 +74,7 @@ def size_out(size: SizeResult, catalogue: Catalogue) -> SizeOut:
         suggested=SuggestionOut(size.suggested.serve_args, [catalogue.text(why) for why in size.suggested.why]),
         confidence=size.confidence,
         unknowns=[catalogue.text(unknown) for unknown in size.unknowns],
+        account=[AccountOut(line.term, line.gib, line.charged, catalogue.text(line.text)) for line in size.account] if account else UNSET,
     )
 
 

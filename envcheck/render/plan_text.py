@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from envcheck.model.plan import Plan, Setting
 from envcheck.render.catalogue import Catalogue, clean
 from envcheck.render.commands import broken
@@ -35,6 +37,21 @@ def plan_text(plan: Plan, catalogue: Catalogue, *, verbose: bool = False, paint:
     write_stacks(page, "check.ways-out", plan.ways_out, limit, with_driver=True)
     write_not_possible(page, plan)
     write_findings(page, plan.findings, limit, verbose)
+    return page.finish()
+
+
+def written_text(plan: Plan, paths: Sequence[str], catalogue: Catalogue, paint: Paint = plain) -> str:
+    """What was written, and what to type next."""
+    page = Page(catalogue, paint)
+    for path in paths:
+        page.say("plan.wrote", path=path)
+    scripts = [path for path in paths if path.endswith(".sh")]
+    if scripts:
+        page.heading("plan.next")
+    for path in scripts:
+        page.command(["bash", path])
+    if plan.stack is None:
+        page.say("plan.no-stack", role="bad")
     return page.finish()
 
 

@@ -9,27 +9,26 @@ from envcheck.render.layout import cells, pad
 from envcheck.render.page import Page
 from envcheck.render.paint import Paint, Role, plain
 
-_TERMS = ("weights", "activation", "sampler", "encoder", "non_torch", "cuda_graphs", "kv_cache")
 _ROLE: dict[str, Role] = {"fits": "good", "tight": "caution", "does-not-fit": "bad", "unknown": "caution"}
 
 
-def size_text(size: SizeResult, subject: str, catalogue: Catalogue, paint: Paint = plain) -> str:
+def size_text(size: SizeResult, subject: str, catalogue: Catalogue, *, verbose: bool = False, paint: Paint = plain) -> str:
     """The memory budget of one GPU; `subject` names the model and the GPU it was asked for."""
     page = Page(catalogue, paint)
     page.say(f"size.{size.verdict}", role=_ROLE[size.verdict], subject=subject)
-    write_size(page, size)
+    write_size(page, size, verbose)
     _write_suggestion(page, size)
     page.blank()
     page.say(f"size.confidence-{size.confidence}", role="faint")
     return page.finish()
 
 
-def write_size(page: Page, size: SizeResult) -> None:
+def write_size(page: Page, size: SizeResult, verbose: bool = False) -> None:
     """The body: what fails, what was missing, the table of terms, the KV cache."""
     _write_failure(page, size)
     for unknown in size.unknowns:
         page.write(page.catalogue.text(unknown), indent="    ", first="  - ")
-    _write_terms(page, size)
+    _write_account(page, size, verbose)
     _write_cache(page, size)
 
 
@@ -48,15 +47,21 @@ def _write_failure(page: Page, size: SizeResult) -> None:
         page.say("size.max-model-len", indent="  ", tokens=failure.max_model_len)
 
 
-def _write_terms(page: Page, size: SizeResult) -> None:
-    terms = size.per_gpu_gib
-    rows = [(page.catalogue.say(f"size.term.{name}"), _gib(value)) for name in _TERMS if (value := getattr(terms, name)) is not None]
-    if not rows:
+def _write_account(page: Page, size: SizeResult, verbose: bool) -> None:
+    """One line a term; what the budget does not pay for stands in brackets. `verbose` says below each where it comes from."""
+    if not size.account:
         return
+    terms = size.per_gpu_gib
     page.heading("size.terms", budget=_gib(terms.budget), total=_gib(terms.total))
-    widest = max(cells(label) for label, _ in rows)
-    for label, figure in rows:
-        page.raw(f"  {pad(label, widest)}  {figure:>7}")
+    labels = [page.catalogue.say(f"size.term.{line.term}") for line in size.account]
+    widest = max(map(cells, labels))
+    for label, line in zip(labels, size.account, strict=True):
+        figure = _gib(line.gib) if line.charged else f"({_gib(line.gib)})"
+        page.raw(f"  {pad(label, widest)}  {figure:>8}")
+        if verbose:
+            page.write(page.catalogue.text(line.text), indent="      ", role="faint")
+    if not all(line.charged for line in size.account):
+        page.say("size.not-charged", indent="  ", role="faint")
 
 
 def _write_cache(page: Page, size: SizeResult) -> None:

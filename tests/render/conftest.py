@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from envcheck.model.budget import KvCache, PerGpu, SizeResult, Suggestion
+from envcheck.model.budget import AccountLine, KvCache, PerGpu, SizeResult, Suggestion
 from envcheck.model.finding import Finding, Remedy, Severity, Verdict
 from envcheck.model.host import Cloud, Driver, Gpu, HostReport, Memory, OperatingSystem, Provenance, Python
 from envcheck.model.plan import Clash, InstallRecipe, MirrorChoice, Plan, ServeConfig, Setting, Stack, Step
@@ -63,6 +63,11 @@ def size() -> SizeResult:
         failure=None,
         suggested=Suggestion({"max_model_len": 8192, "enforce_eager": True}, [Text("why.len", {"tokens": 8192}), Text("why.eager")]),
         confidence="derived",
+        account=[
+            AccountLine("weights", 14.27, True, Text("size.account.weights-computed")),
+            AccountLine("sampler", 0.6, False, Text("size.account.sampler")),
+            AccountLine("kv_cache", 3.5, True, Text("size.account.cache")),
+        ],
     )
 
 

@@ -1,0 +1,49 @@
+"""`--gpu 'NVIDIA A10 x2'` as a host that has nothing but these GPUs."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from msgspec import UNSET
+
+from envcheck.errors import UsageError
+from envcheck.model.host import Gpu, HostReport
+
+if TYPE_CHECKING:
+    from envcheck.matrix.load import Matrix
+    from envcheck.matrix.records import GpuModel
+
+# The x of a number is small and touches the number or stands alone: `GTX 1080` and `rtx 4090` are names.
+_COUNTED = re.compile(r"(?:(?P<before>\d{1,3})\s*x\s+)?(?P<name>.+?)(?:(?:\s+[x×*]\s*|[x×*])(?P<after>\d{1,3}))?")
+_MOST = 64
+
+
+def host_of_cards(text: str, matrix: Matrix) -> HostReport:
+    """A host report with the GPUs named. Raises UsageError for a GPU that the matrix does not know, or an impossible number."""
+    found = _COUNTED.fullmatch(text.strip()[:200])
+    count = int(found["before"] or found["after"] or 1) if found else 1
+    name = found["name"] if found else text.strip()[:200]
+    if not 1 <= count <= _MOST:
+        raise UsageError("error.gpu-count", text=text[:100])
+    model = matrix.gpu(name)
+    if model is None:
+        raise UsageError("error.gpu-unknown", name=name[:100], near=", ".join(_near(name, matrix)) or "-")
+    return HostReport(gpus=[_gpu(model, index) for index in range(count)])
+
+
+def _gpu(model: GpuModel, index: int) -> Gpu:
+    return Gpu(
+        index=index,
+        name=model.name,
+        compute_capability=model.compute_capability,
+        memory_mib=float(model.memory_mib) if model.memory_mib else UNSET,
+        unified_memory=model.unified_memory,
+    )
+
+
+def _near(name: str, matrix: Matrix) -> list[str]:
+    from difflib import get_close_matches
+
+    names = {gpu.name.lower(): gpu.name for gpu in matrix.gpus}
+    return [names[near] for near in get_close_matches(name.lower(), names, 3, cutoff=0.5)]

@@ -1,0 +1,73 @@
+"""`envcheck plan`: the way to a running server, and its files."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from envcheck.cli.exits import of_plan
+from envcheck.cli.options import SERVE_SETTINGS, Common, common, own_options
+from envcheck.cli.output import json_out, schema_out, to_stdout
+from envcheck.errors import ExitCode
+
+if TYPE_CHECKING:
+    from envcheck.model.plan import Plan
+
+
+@click.command("plan", context_settings=SERVE_SETTINGS)
+@click.argument("serve_words", nargs=-1, type=click.UNPROCESSED, metavar="[--SERVE-ARGUMENT VALUE]...")
+@click.option("--vllm", metavar="SPEC", help="Plan this vLLM: a release, `0.19`, `>=0.8,<0.10` or `latest`.")
+@click.option("--model", metavar="NAME", help="The model to serve: hub id or local folder.")
+@click.option("-o", "--output", "folder", metavar="DIR", help="Write install.sh, serve.sh and plan.json there.")
+@common()
+def command(asked: Common, serve_words: tuple[str, ...], vllm: str | None, model: str | None, folder: str | None) -> int:
+    """Plan the install and the serve command for this host (or --host). Arguments of `vllm serve` may follow; they are kept."""
+    if asked.schema:
+        from envcheck.render.jsonmodel import PlanOut
+
+        schema_out(PlanOut)
+        return int(ExitCode.READY)
+    from envcheck.cli.answer import answer
+    from envcheck.cli.serve_args import parse_serve_args
+    from envcheck.cli.world import load_host, load_matrix
+    from envcheck.errors import UsageError
+    from envcheck.model.request import Request
+
+    serve_args = parse_serve_args(serve_words, own_options(command))
+    if serve_args and not model:
+        raise UsageError("error.no-model")
+    matrix = load_matrix(asked)
+    report = answer(load_host(asked, matrix), matrix, Request(vllm=vllm, model=model, serve_args=serve_args), asked)
+    if report.plan is None:
+        return int(ExitCode.UNKNOWN)
+    if folder:
+        _write(report.plan, folder, asked)
+    else:
+        _show(report.plan, asked)
+    return of_plan(report)
+
+
+def _show(plan: Plan, asked: Common) -> None:
+    if asked.output == "json":
+        from envcheck.render.jsonout import plan_out
+
+        json_out(plan_out(plan, asked.catalogue))
+    else:
+        from envcheck.render.plan_text import plan_text
+
+        to_stdout(plan_text(plan, asked.catalogue, verbose=asked.verbose, paint=asked.paint))
+
+
+def _write(plan: Plan, folder: str, asked: Common) -> None:
+    from envcheck import __version__
+    from envcheck.cli.written import write_files
+    from envcheck.render.files import plan_files
+    from envcheck.render.plan_text import written_text
+
+    catalogue = asked.catalogue
+    paths = write_files(folder, plan_files(plan, catalogue, __version__))
+    if asked.output == "json":
+        json_out({"schema": "envcheck.written/1", "files": paths})
+    elif not asked.quiet:
+        to_stdout(written_text(plan, paths, catalogue, asked.paint))

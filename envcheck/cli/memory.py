@@ -1,0 +1,42 @@
+"""The memory model wired to the matrix and to the places a model's configuration comes from."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from envcheck.model.budget import SizeResult
+from envcheck.model.host import HostReport
+from envcheck.model.modelspec import ModelSource, ModelSpec
+from envcheck.model.request import Request
+
+if TYPE_CHECKING:
+    from packaging.version import Version
+
+    from envcheck.matrix.load import Matrix
+    from envcheck.sizing.request import Sizer
+
+
+@lru_cache(maxsize=4)
+def sizer_of(matrix: Matrix) -> Sizer:
+    """The memory model over the matrix's facts, its records parsed once."""
+    from envcheck.sizing.request import Sizer
+
+    return Sizer(matrix.memory, matrix.gpu)
+
+
+def size(
+    host: HostReport, matrix: Matrix, request: Request, spec: ModelSpec | None, release: Version | None, engine: str | None
+) -> SizeResult:
+    """The memory budget of a request on a host."""
+    return sizer_of(matrix).size_request(host, request, spec, release, engine)
+
+
+def known_spec(request: Request, matrix: Matrix) -> ModelSpec | None:
+    """The model of a request without looking anywhere: its own configuration, else the matrix's; None where neither has it."""
+    if request.model_config is not None:
+        return ModelSpec(request.model or "", request.model_config, ModelSource("request", "model_config"))
+    card = matrix.model(request.model) if request.model else None
+    if card is None:
+        return None
+    return ModelSpec(card.id, card.config, ModelSource("catalogue", card.id), card.weights_bytes)

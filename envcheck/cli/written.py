@@ -1,0 +1,66 @@
+"""Writing the files of a plan: whole or not at all, and never over a file that is not ours."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+
+from envcheck.errors import EnvcheckError, UsageError
+from envcheck.render.files import PlanFile, is_ours
+
+_HEAD = 512  # bytes read to tell whose file it is
+
+
+def write_files(folder: str, files: Sequence[PlanFile]) -> list[str]:
+    """Write the files into the folder, made where missing; their paths. Nothing is written when one of them may not be."""
+    try:
+        os.makedirs(folder, exist_ok=True)
+    except FileExistsError:
+        raise UsageError("error.not-a-folder", path=folder) from None
+    except OSError as error:
+        raise _cannot(folder, error) from None
+    paths = [os.path.join(folder, file.name) for file in files]
+    for path in paths:
+        _refuse_foreign(path)
+    for path, file in zip(paths, files, strict=True):
+        _write(path, file)
+    return paths
+
+
+def _refuse_foreign(path: str) -> None:
+    try:
+        # Not through a link, and without waiting should the path be a pipe.
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    except FileNotFoundError:
+        return
+    except OSError:
+        raise UsageError("error.foreign-file", path=path) from None
+    try:
+        ours = is_ours(os.read(descriptor, _HEAD))
+    except OSError:  # a folder
+        ours = False
+    finally:
+        os.close(descriptor)
+    if not ours:
+        raise UsageError("error.foreign-file", path=path)
+
+
+def _write(path: str, file: PlanFile) -> None:
+    """Beside it first, then renamed into place, so that a reader sees the old file or the new one."""
+    draft = f"{path}.{os.getpid()}.new"
+    try:
+        descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(descriptor, "wb") as out:
+            out.write(file.content)
+            out.flush()
+            os.fsync(descriptor)
+        os.chmod(draft, file.mode)
+        os.replace(draft, path)
+    except OSError as error:
+        if os.path.lexists(draft):
+            os.unlink(draft)
+        raise _cannot(path, error) from None
+
+
+def _cannot(path: str, error: OSError) -> EnvcheckError:
+    return EnvcheckError("error.cannot-write", path=path, why=str(error.strerror))
