@@ -1,0 +1,98 @@
+"""All probes of one visit, each guarded on its own: one that fails costs its own facts, never the report."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import msgspec
+
+from envcheck.errors import UsageError
+from envcheck.model.cloud import CloudMatcher
+from envcheck.model.fact import Unreadable
+from envcheck.model.host import HostReport
+from envcheck.probes import (
+    accelerators,
+    cloud,
+    container,
+    cudnn,
+    disk,
+    driver,
+    environment,
+    fabric,
+    gpus,
+    kernel_modules,
+    libcuda,
+    memory,
+    operating_system,
+    packages,
+    pci,
+    processes,
+    python_env,
+    secure_boot,
+    toolkits,
+    torch,
+)
+from envcheck.probes.assemble import assemble
+from envcheck.probes.facts import Facts, all_of
+from envcheck.probes.interpreter import given
+from envcheck.probes.look import Look, OwnInterpreter
+from envcheck.system.port import System
+
+
+class Probe(msgspec.Struct, frozen=True):
+    """One probe and the paths it answers for, so that its failure leaves no gap unexplained."""
+
+    name: str
+    fields: tuple[str, ...]
+    run: Callable[[Look], Facts]
+
+
+# Plain files first: they answer even where the driver hangs.
+PROBES: tuple[Probe, ...] = (
+    Probe("operating system", operating_system.FIELDS, operating_system.probe),
+    Probe("python", python_env.FIELDS, python_env.probe),
+    Probe("packages", packages.FIELDS, packages.probe),
+    Probe("torch", torch.FIELDS, torch.probe),
+    Probe("cudnn", cudnn.FIELDS, cudnn.probe),
+    Probe("toolkits", toolkits.FIELDS, toolkits.probe),
+    Probe("memory", memory.FIELDS, memory.probe),
+    Probe("disk", disk.FIELDS, disk.probe),
+    Probe("container", container.FIELDS, container.probe),
+    Probe("cloud", cloud.FIELDS, cloud.probe),
+    Probe("environment", environment.FIELDS, environment.probe),
+    Probe("pci", pci.FIELDS, pci.probe),
+    Probe("accelerators", accelerators.FIELDS, accelerators.probe),
+    Probe("secure boot", secure_boot.FIELDS, secure_boot.probe),
+    Probe("driver", driver.FIELDS, driver.probe),
+    Probe("libcuda", libcuda.FIELDS, libcuda.probe),
+    Probe("gpus", gpus.FIELDS, gpus.probe),
+    Probe("fabric", fabric.FIELDS, fabric.probe),
+    Probe("processes", processes.FIELDS, processes.probe),
+    Probe("kernel modules", kernel_modules.FIELDS, kernel_modules.probe),
+)
+# Facts that only another command measures.
+_ELSEWHERE = ("observed", "network")
+
+
+def collect(
+    system: System, cloud_matchers: tuple[CloudMatcher, ...] = (), python: str | None = None, own: OwnInterpreter | None = None
+) -> HostReport:
+    """The report of one host.
+
+    `python` is the target interpreter's path, its environment's folder, or its name on PATH; UsageError where there is none.
+    """
+    look = Look(system, cloud_matchers, python, own)
+    if python is not None and given(look, python) is None:
+        raise UsageError("error.python-not-found", path=python)
+    facts = all_of(_ELSEWHERE, Unreadable("not measured"))
+    for probe in PROBES:
+        facts.update(guarded(probe, look))
+    return assemble(facts)
+
+
+def guarded(probe: Probe, look: Look) -> Facts:
+    """The probe's facts; unreadable, with the error's name, where it fails."""
+    try:
+        return probe.run(look)
+    except Exception as error:
+        return all_of(probe.fields, Unreadable(f"internal: {type(error).__name__}: {error}"[:200]))
