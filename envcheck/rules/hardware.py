@@ -23,6 +23,8 @@ def presence(situation: Situation, matrix: Matrix) -> Iterator[Finding]:
         return
     devices = [device for device in _nvidia(situation) if known(device.kind) == "gpu"]
     if not devices:
+        if any(nvml(situation, matrix)):
+            return  # a driver that does not work shows no GPU either, so an empty list proves nothing
         # A container sees only the devices it was given, so its host may well have a GPU.
         inside = bool(text(situation.host.container, "kind"))
         yield error("no-gpu", "container" if inside else "detail", remedies=(remedy("hardware", "get-gpu"),))

@@ -106,11 +106,23 @@ def cuda_majors(situation: Situation, matrix: Matrix) -> Iterator[Finding]:
 
 def mixed_wheels(situation: Situation, matrix: Matrix) -> Iterator[Finding]:
     """CUDA 12 and CUDA 13 library wheels side by side in one environment."""
-    seen = [f"{name} {version}" for name, version in situation.packages.items() if name.startswith(("nvidia-", "nccl", "cudnn", "torch"))]
+    seen = [
+        f"{name} {version}"
+        for name, version in situation.packages.items()
+        if name.startswith(("nvidia-", "nccl", "cudnn", "torch")) and not _twin(name, version, situation.packages)
+    ]
     twelve = [entry for entry in seen if _CU12.search(entry)]
     thirteen = [entry for entry in seen if _CU13.search(entry)]
     if twelve and thirteen:
         yield warning("mixed-cuda-major-wheels", twelve=twelve[0][:80], thirteen=thirteen[0][:80], remedies=(FRESH,))
+
+
+def _twin(name: str, version: str, packages: dict[str, str]) -> bool:
+    """Whether the same release of this library for the other major is there too: a project that ships both means them to lie together."""
+    for own, other in (("-cu12", "-cu13"), ("-cu13", "-cu12")):
+        if name.endswith(own) and packages.get(name.removesuffix(own) + other) == version:
+            return True
+    return False
 
 
 def companions(situation: Situation, matrix: Matrix) -> Iterator[Finding]:
