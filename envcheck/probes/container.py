@@ -12,9 +12,8 @@ from envcheck.probes.redact import redacted
 
 FIELDS = ("container.kind", "container.image", "container.environment")
 # What NVIDIA's and vLLM's images set and what their start depends on.
-_IMAGE_VARIABLES = re.compile(
-    r"NVIDIA_\w+|CUDA_VERSION|NV_CUDA_CUDART_VERSION|VLLM_ENABLE_CUDA_COMPATIBILITY|VLLM_USAGE_SOURCE|PYTORCH_VERSION"
-)
+_IMAGE_VARIABLES = ("CUDA_VERSION", "NV_CUDA_CUDART_VERSION", "PYTORCH_VERSION", "VLLM_ENABLE_CUDA_COMPATIBILITY", "VLLM_USAGE_SOURCE")
+_MOST = 100
 _ROOT_MARKS = (("docker", "docker"), ("containers/storage", "podman"), ("containerd", "containerd"), ("crio", "cri-o"), ("lxc", "lxc"))
 
 
@@ -23,7 +22,8 @@ def probe(look: Look) -> Facts:
     fact = look.once(kind)
     if not isinstance(fact, Found):
         return all_of(FIELDS, fact)
-    chosen = {name: redacted(name, value) for name, value in look.env.items() if _IMAGE_VARIABLES.fullmatch(name)}
+    names = [name for name in sorted(look.env) if name.startswith("NVIDIA_") or name in _IMAGE_VARIABLES]
+    chosen = {name: redacted(name, look.env[name]) for name in names[:_MOST]}
     return {"container.kind": fact, "container.image": image(look), "container.environment": Found(chosen, "environment")}
 
 

@@ -9,9 +9,6 @@ import msgspec
 from envcheck.model.fact import Absent, Fact, Found, Unreadable
 from envcheck.probes.look import Look, nvml
 
-# Up to R590 `Driver Version` and `CUDA Version` (the latter from R410 on), from R610 `KMD Version` and `CUDA UMD Version`.
-_DRIVER = re.compile(r"\b(?:Driver|KMD) Version:\s*(\d{2,4}\.\d+(?:\.\d+)*)")
-_CUDA = re.compile(r"\bCUDA (?:UMD )?Version:\s*(\d{1,3}\.\d{1,2})\b")
 _UNLOADABLE = frozenset({"LibraryNotFound", "BindingMissing", "BindingBroken", "ForkFailed", "Crashed"})
 
 
@@ -25,7 +22,9 @@ class Banner(msgspec.Struct, frozen=True):
 def parse_banner(text: str) -> Banner | None:
     """The banner of any driver generation; None where there is none."""
     head = text[:4096]
-    driver, cuda = _DRIVER.search(head), _CUDA.search(head)
+    # Up to R590 `Driver Version` and `CUDA Version` (the latter from R410 on), from R610 `KMD Version` and `CUDA UMD Version`.
+    driver = re.search(r"\b(?:Driver|KMD) Version:\s*(\d{2,4}\.\d+(?:\.\d+)*)", head)
+    cuda = re.search(r"\bCUDA (?:UMD )?Version:\s*(\d{1,3}\.\d{1,2})\b", head)
     return Banner(driver[1], cuda[1] if cuda else None) if driver else None
 
 

@@ -34,7 +34,7 @@ def parse_os_release(text: str) -> dict[str, str]:
         value = value.strip()
         if len(value) >= 2 and value[0] == value[-1] and value[0] in "\"'":
             value = value[1:-1]
-        values[key.strip()] = re.sub(r"\\(.)", r"\1", value)
+        values[key.strip()] = re.sub(r"\\(.)", r"\1", value) if "\\" in value else value
     return values
 
 

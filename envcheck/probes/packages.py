@@ -14,10 +14,16 @@ from envcheck.probes.look import Look
 from envcheck.probes.redact import redacted_urls
 
 FIELDS = ("packages",)
-_DECIDES = re.compile(
-    r"torch.*|vllm.*|flash-?attn.*|flashinfer-.*|flashmla.*|xformers|transformers|tokenizers|numpy|triton.*|nvidia-.*|cuda-.*|ray|pynvml|cupy-.*"
-    r"|compressed-tensors|huggingface-hub|hf-xet|modelscope|outlines.*|xgrammar|llguidance|lm-format-enforcer|bitsandbytes|auto-?awq|auto-?gptq.*"
-    r"|gptqmodel|deep-?gemm|deep-?ep|mistral-common|tiktoken|sentencepiece|pydantic|fastapi|opencv-python.*|setuptools|prometheus-client|deepspeed"
+_PREFIXES = (
+    *("torch", "vllm", "triton", "transformers", "tokenizers", "xgrammar", "outlines", "flash-attn", "flash-mla", "flashmla", "flashinfer"),
+    *("nvidia-", "cuda-", "cupy-", "opencv-python", "deep-gemm", "deep-ep", "auto-gptq", "autoawq"),
+)
+_NAMES = frozenset(
+    (
+        *("numpy", "xformers", "ray", "pynvml", "compressed-tensors", "bitsandbytes", "gptqmodel", "deepspeed", "setuptools"),
+        *("huggingface-hub", "hf-xet", "modelscope", "safetensors", "sentencepiece", "tiktoken", "mistral-common"),
+        *("llguidance", "lm-format-enforcer", "pydantic", "fastapi", "prometheus-client"),
+    )
 )
 # Looked for by name, so that their absence is known.
 _ASKED = ("vllm", "torch", "transformers", "numpy", "triton", "flash-attn", "flashinfer-python", "xformers")
@@ -72,22 +78,35 @@ def canonical(name: str) -> str:
 
 def split_folder(folder: str) -> tuple[str, str] | None:
     """(name, version) of `torch-2.4.0+cu121.dist-info`; None for other names, and for `~orch…`, what a broken install left behind."""
-    named = re.fullmatch(r"([A-Za-z0-9][\w.]*(?:-[A-Za-z_][\w.]*)*)-(\d[^-]*)(?:-py[\d.]+)?\.(?:dist|egg)-info", folder[:300])
-    return (canonical(named[1]), named[2]) if named else None
+    stem, _, kind = folder[:300].rpartition(".")
+    parts = stem.split("-")
+    place = next((place for place, part in enumerate(parts) if place and part[:1].isdigit()), 0)
+    if kind not in ("dist-info", "egg-info") or not place or not parts[0][:1].isalnum():
+        return None
+    return canonical("-".join(parts[:place])), parts[place]
 
 
 def parse_metadata(text: str) -> tuple[str, str] | None:
     """(name, version) from the head of METADATA or PKG-INFO."""
-    headers = text.partition("\n\n")[0]
-    name = re.search(r"^Name:\s*(\S{1,200})\s*$", headers, re.MULTILINE)
-    version = re.search(r"^Version:\s*(\S{1,200})\s*$", headers, re.MULTILINE)
-    return (canonical(name[1]), version[1]) if name and version else None
+    values: dict[str, str] = {}
+    for line in text.splitlines():
+        key, colon, value = line.partition(":")
+        if not line.strip():
+            break  # the description follows, which may hold any line
+        if colon and key in ("Name", "Version") and value.strip():
+            values.setdefault(key, value.strip()[:200])
+    return (canonical(values["Name"]), values["Version"]) if len(values) == 2 else None
+
+
+def decides(name: str) -> bool:
+    """Whether a package can change what runs here."""
+    return name in _NAMES or name.startswith(_PREFIXES)
 
 
 def read_package(look: Look, path: str) -> Package | None:
     """The distribution described by a `.dist-info` or `.egg-info`, if it decides; its folder's name speaks where METADATA does not."""
     named = split_folder(posixpath.basename(path))
-    if named is None or not _DECIDES.fullmatch(named[0]):
+    if named is None or not decides(named[0]):
         return None
     inner = "METADATA" if path.endswith(".dist-info") else "PKG-INFO"
     head = look.text(f"{path}/{inner}", _HEAD)

@@ -5,22 +5,32 @@ from __future__ import annotations
 import re
 
 HIDDEN = "***"
-_SECRET = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIAL", re.IGNORECASE)
-_COUNT = re.compile(r"TOKENS(_|$)", re.IGNORECASE)  # `…_MAX_TOKENS_…` is a number, no secret
-_USER = re.compile(r"(?<=://)[^/\s]*@")
-_BARE_USER = re.compile(r"^[^/@\s]+:[^/\s]*@")  # proxies may be written without a scheme
-_QUERY = re.compile(r"(\b[a-z][a-z0-9+.-]*://[^\s?#]*)[?#]\S*", re.IGNORECASE)
+_SECRET = ("KEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "CREDENTIAL")
+_COUNTS = ("_TOKENS", "_TOKENS_")  # `…_MAX_TOKENS` and `…_TOKENS_PER_…` are numbers, no secrets
 
 
 def redacted(name: str, value: str) -> str:
     """The value of a variable as it may be shown, at most 2,000 characters."""
-    if _SECRET.search(name) and value and not (_COUNT.search(name) and value.isdecimal()):
+    if value and is_secret(name) and not (value.isdecimal() and _counts(name.upper())):
         return HIDDEN
     return redacted_urls(value[:2000])
 
 
+def is_secret(name: str) -> bool:
+    """Whether a variable's name says that its value is to be kept."""
+    upper = name.upper()
+    return any(word in upper for word in _SECRET)
+
+
+def _counts(upper: str) -> bool:
+    return upper.endswith(_COUNTS[0]) or _COUNTS[1] in upper
+
+
 def redacted_urls(text: str) -> str:
-    """Any URLs in `text` without user, password, query and fragment."""
+    """Any URLs in `text` without user, password, query and fragment; a proxy may be written without a scheme."""
     if "@" in text:
-        text = _BARE_USER.sub(f"{HIDDEN}@", _USER.sub(f"{HIDDEN}@", text))
-    return _QUERY.sub(rf"\1?{HIDDEN}", text) if "://" in text else text
+        text = re.sub(r"(?<=://)[^/\s]*@", f"{HIDDEN}@", text)
+        text = re.sub(r"^[^/@\s]+:[^/\s]*@", f"{HIDDEN}@", text)
+    if "://" in text and ("?" in text or "#" in text):
+        text = re.sub(r"(\b[A-Za-z][A-Za-z0-9+.-]*://[^\s?#]*)[?#]\S*", rf"\1?{HIDDEN}", text)
+    return text

@@ -15,7 +15,7 @@ from envcheck.probes.packages import installed
 
 FIELDS = ("torch.version", "torch.cuda", "torch.arch_list")
 # `cuda = '12.1'`, `cuda: Optional[str] = "12.8"`, `hip = None`, `__version__ = '2.9.1+cu128'`
-_ASSIGNMENT = re.compile(r"^(__version__|cuda|hip)\s*(?::[^=\n]*)?=\s*(None|'[^'\n]*'|\"[^\"\n]*\")", re.MULTILINE)
+_ASSIGNMENT = r"""^(__version__|cuda|hip)\s*(?::[^=\n]*)?=\s*(None|'[^'\n]*'|"[^"\n]*")"""
 _CANNOT_TELL = Unreadable("only torch itself, imported, tells")
 
 
@@ -30,7 +30,7 @@ class TorchVersion(msgspec.Struct, frozen=True):
 
 def parse_version_py(text: str) -> TorchVersion:
     """What `torch/version.py` states."""
-    values = {name: None if value == "None" else value[1:-1] for name, value in _ASSIGNMENT.findall(text)}
+    values = {name: None if value == "None" else value[1:-1] for name, value in re.findall(_ASSIGNMENT, text, re.MULTILINE)}
     return TorchVersion(values.get("__version__"), values.get("cuda"), values.get("hip"), "cuda" in values)
 
 
