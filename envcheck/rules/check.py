@@ -21,7 +21,7 @@ from envcheck.rules.engine import choose_engine, engine_findings, switch_of
 from envcheck.rules.make import error, from_clash, info
 from envcheck.rules.remedies import clash_remedies
 from envcheck.rules.situation import Situation, known, read_situation
-from envcheck.rules.survey import Survey, Surveyor
+from envcheck.rules.survey import Survey, Surveyor, asked_label
 
 Subject = Literal["installed", "requested", "any"]
 
@@ -158,8 +158,8 @@ class Judge:
         own = situation.installed
         if not request.vllm:
             return "installed" if own else "any"
-        asked = self.matrix.matching(request.vllm)
-        return "installed" if own and own.release in asked else "requested"
+        asked, label = self.matrix.matching(request.vllm), asked_label(self.matrix, request.vllm)
+        return "installed" if own and own.release in asked and label in ("", own.variant) else "requested"
 
     def _engine(self, situation: Situation, release: Release | None) -> tuple[str | None, list[Finding]]:
         if release is None:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import msgspec
 from packaging.version import Version
 
+from envcheck.errors import UsageError
 from envcheck.matrix.load import Matrix
 from envcheck.matrix.release import Release
 from envcheck.model.plan import Clash
 from envcheck.model.versions import DriverVersion, driver_version, numbers
-from envcheck.rules.build import Judged, Target, judge_build, python_clash
+from envcheck.rules.build import Judged, Target, judge_build, name_of, python_clash
 
 _CACHED = 4096  # distinct hosts of a batch that are remembered
 
@@ -65,11 +66,12 @@ class Surveyor:
             if len(self._known) >= _CACHED:
                 self._known.clear()
             releases = tuple(r for r in self.matrix.matching(spec) if not r.record.yanked) if spec else self.planned
-            found = self._known[key] = self._survey(target, releases or self.matrix.matching(spec or "latest"), variants)
+            label = asked_label(self.matrix, spec) if spec else ""
+            found = self._known[key] = self._survey(target, releases or self.matrix.matching(spec or "latest"), label, variants)
         return found
 
-    def _survey(self, target: Target, releases: tuple[Release, ...], with_variants: bool) -> Survey:
-        index = self._index(target, releases)
+    def _survey(self, target: Target, releases: tuple[Release, ...], label: str, with_variants: bool) -> Survey:
+        index = self._index(target, releases, label)
         running = [judged for judged in index if not judged.errors]
         best = self._best(target, running)
         newer = tuple(self.choose(target, judged) for judged in running if best and best.judged.release.version < judged.release.version)
@@ -77,14 +79,14 @@ class Surveyor:
         undecided = best.judged.undecided if best else (index[0].undecided if index else ())
         return Survey(best, newer, variants, self._held_back(target, index, best), None if best else _closest(index), undecided)
 
-    def _index(self, target: Target, releases: tuple[Release, ...]) -> list[Judged]:
-        """Index wheels judged without regard to Python, newest first, down to the one that will be chosen."""
+    def _index(self, target: Target, releases: tuple[Release, ...], label: str) -> list[Judged]:
+        """Index wheels, or those of a label, judged without regard to Python, newest first, down to the one that will be chosen."""
         free = msgspec.structs.replace(target, python=None)
         arch = target.arch or "x86_64"
         hopeless = target.python is None or target.python < self._oldest_python
         found = []
         for release in releases:
-            build = release.build(arch)
+            build = release.build(arch, label)
             if build is None:
                 continue
             judged = judge_build(free, self.matrix, release, build)
@@ -150,6 +152,18 @@ class Surveyor:
             if best and best.judged.build.cuda_major == major:
                 found.append((floor, best))
         return tuple(found)
+
+
+def asked_label(matrix: Matrix, spec: str) -> str:
+    """The CUDA label in a request such as `0.32.0+cu129`, "" without one. Raises UsageError where the release has no such wheel."""
+    base, _, label = spec.strip().lower().partition("+")
+    release = matrix.release(base) if label else None
+    if release is None:
+        return ""
+    if not any(build.variant == label for build in release.builds):
+        names = dict.fromkeys(name_of(release, build) for build in release.builds)
+        raise UsageError("error.no-such-release", asked=spec[:100], nearest=", ".join(names))
+    return label
 
 
 def _closest(index: list[Judged]) -> Judged | None:

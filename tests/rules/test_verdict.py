@@ -1,0 +1,214 @@
+"""What the verdict is about, what it says, and what stands first."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from envcheck.errors import UsageError
+from envcheck.model.finding import Severity, Verdict
+from envcheck.rules.check import Judgement
+
+Ask = Callable[..., Judgement]
+T4 = {"name": "Tesla T4", "compute_capability": "7.5", "memory_mib": 15360}
+OLD_DRIVER = {"driver.version": "470.161.03", "driver.library_version": "470.161.03"}
+
+
+def undecided(judgement: Judgement) -> list[str]:
+    return [text.key for text in judgement.undecided]
+
+
+@pytest.mark.parametrize(
+    ("base", "asked", "subject", "release"),
+    [
+        ("a100", {}, "any", "0.33.0"),
+        ("a100", {"vllm": "0.19.1"}, "requested", "0.19.1"),
+        ("a100", {"vllm": ">=0.8,<0.10"}, "requested", "0.9.2"),
+        ("installed", {}, "installed", "0.19.1"),
+        ("installed", {"vllm": "0.19.1"}, "installed", "0.19.1"),
+        ("installed", {"vllm": ">=0.19,<0.20"}, "installed", "0.19.1"),
+        ("installed", {"vllm": "0.33.0"}, "requested", "0.33.0"),
+        ("unseen", {}, "any", None),
+    ],
+)
+def test_the_verdict_is_about_what_was_asked(ask: Ask, base: str, asked: dict[str, str], subject: str, release: str | None) -> None:
+    judgement = ask(base, **asked)
+    assert judgement.subject == subject
+    assert (judgement.release.raw if judgement.release else None) == release
+
+
+def test_an_installation_that_cannot_work_is_blocked_though_another_release_would_run(ask: Ask) -> None:
+    facts = {"packages": {"vllm": "0.33.0"}, "torch": {"version": "2.14.0+cu130", "cuda": "13.0"}, "driver.version": "550.54.15"}
+    judgement = ask("installed", facts)
+    assert (judgement.verdict, judgement.subject) == (Verdict.BLOCKED, "installed")
+    # the same host with nothing installed runs 0.19.1, so the question with nothing asked is not blocked
+    assert ask("a100", {"driver.version": "550.54.15"}).verdict is Verdict.READY_WITH_WARNINGS
+
+
+def test_a_requested_release_is_its_index_wheel(ask: Ask) -> None:
+    # 0.32.0+cu129 of the release page would run on driver 535; the question is about the wheel that the index serves
+    judgement = ask("a100", {"driver.version": "535.183.01"}, vllm="0.32.0")
+    assert judgement.verdict is Verdict.BLOCKED
+    assert judgement.findings[0].remedies[-1].kind == "driver"
+
+
+def test_a_wheel_asked_for_with_its_label_is_that_wheel(ask: Ask) -> None:
+    # the index's 0.32.0 is of CUDA 13, the one labelled cu129 runs on driver 535
+    judgement = ask("a100", {"driver.version": "535.183.01"}, vllm="0.32.0+cu129")
+    assert judgement.verdict is Verdict.READY
+    assert judgement.judged is not None
+    assert judgement.judged.build.variant == "cu129"
+
+
+def test_an_installed_release_is_not_its_wheel_of_another_label(ask: Ask) -> None:
+    assert ask("installed", vllm="0.19.1+cu130").subject == "requested"
+    assert ask("installed", {"packages.vllm": "0.19.1+cu130"}, vllm="0.19.1+cu130").subject == "installed"
+
+
+@pytest.mark.parametrize("name", ["0.99.0", "99", "<0.0.1", "not a release", "0.33.0+cu129", "0.19.1+cu999", "=="])
+def test_a_release_that_does_not_exist_is_an_error_of_usage(ask: Ask, name: str) -> None:
+    with pytest.raises(UsageError):
+        ask("a100", vllm=name)
+
+
+@pytest.mark.parametrize(
+    ("base", "gone", "missing"),
+    [
+        ("a100", "gpus", "undecided.gpus.compute_capability"),
+        ("a100", "driver", "undecided.driver.version"),
+        ("a100", "os.arch", "undecided.os.arch"),
+        ("a100", "os.glibc", "undecided.os.glibc"),
+        ("installed", "gpus", "undecided.gpus.compute_capability"),
+        ("installed", "driver", "undecided.driver.version"),
+    ],
+)
+def test_without_a_deciding_fact_the_verdict_is_unknown_and_names_it(ask: Ask, base: str, gone: str, missing: str) -> None:
+    assert ask(base).verdict is Verdict.READY
+    judgement = ask(base, {gone: "UNSET"})
+    assert judgement.verdict is Verdict.UNKNOWN
+    assert missing in undecided(judgement)
+
+
+@pytest.mark.parametrize("gone", ["python", "memory", "torch", "packages", "container", "driver.nvml", "gpus.0.memory_mib"])
+def test_what_decides_nothing_may_be_missing(ask: Ask, gone: str) -> None:
+    assert ask("a100", {gone: "UNSET"}).verdict is Verdict.READY
+
+
+@pytest.mark.parametrize("gone", ["os.arch", "os.glibc", "os", "python"])
+def test_an_installed_wheel_has_passed_the_installer(ask: Ask, gone: str) -> None:
+    assert ask("installed", {gone: "UNSET"}).verdict is Verdict.READY
+
+
+def test_what_is_known_may_block_whatever_is_missing(ask: Ask) -> None:
+    judgement = ask("a100", {"os": "UNSET", **OLD_DRIVER}, vllm="0.33.0")
+    assert judgement.verdict is Verdict.BLOCKED
+    assert judgement.undecided == ()
+
+
+def test_a_capability_that_is_not_stated_follows_from_the_name(ask: Ask) -> None:
+    assert ask("a100", {"gpus.0": {"name": "NVIDIA A100-SXM4-80GB"}}).verdict is Verdict.READY
+    assert ask("a100", {"gpus.0": {"name": "NVIDIA Nonesuch 9000"}}).verdict is Verdict.UNKNOWN
+
+
+@pytest.mark.parametrize("seen", ["torch_cuda", "vllm_serves"])
+def test_a_driver_seen_at_work_need_not_be_known(ask: Ask, seen: str) -> None:
+    assert ask("installed", {"driver": "UNSET", "observed": {seen: True}}).verdict is Verdict.READY
+    assert ask("installed", {"driver": "UNSET", "observed": {seen: None}}).verdict is Verdict.UNKNOWN
+
+
+def test_nothing_is_an_error_where_vllm_has_been_seen_to_serve(ask: Ask) -> None:
+    broken: dict[str, Any] = {"torch": {"version": "2.9.1+cu128", "cuda": "12.8"}}
+    assert ask("installed", broken).verdict is Verdict.BLOCKED
+    judgement = ask("installed", {**broken, "observed": {"vllm_serves": True}})
+    assert judgement.verdict is Verdict.READY_WITH_WARNINGS
+    assert judgement.findings[0].code == "torch-vllm-mismatch"
+
+
+def test_that_the_installed_one_serves_says_nothing_of_another(ask: Ask) -> None:
+    judgement = ask("installed", {"driver.version": "550.54.15", "observed": {"vllm_serves": True}}, vllm="0.33.0")
+    assert judgement.verdict is Verdict.BLOCKED
+
+
+def test_a_remark_alone_leaves_a_host_ready(ask: Ask) -> None:
+    judgement = ask("installed", {"driver.version": "535.183.01"})
+    assert {finding.severity for finding in judgement.findings} == {Severity.INFO}
+    assert judgement.verdict is Verdict.READY
+
+
+def test_findings_stand_by_severity_and_each_code_once(ask: Ask) -> None:
+    facts = {**OLD_DRIVER, "gpus": [T4, {**T4, "name": "NVIDIA T4G"}], "memory.ram_mib": 16384}
+    judgement = ask("a100", facts, vllm="0.33.0")
+    order = ["error", "warning", "info"]
+    places = [order.index(finding.severity.value) for finding in judgement.findings]
+    assert places == sorted(places)
+    assert set(places) == {0, 1, 2}
+    codes = [finding.code for finding in judgement.findings]
+    assert len(codes) == len(set(codes))
+
+
+def test_of_two_clashes_of_one_code_the_error_is_kept(ask: Ask) -> None:
+    # the installed vLLM and the installed torch are both of CUDA 13; one sentence says so, the graver one
+    facts = {"packages": {"vllm": "0.33.0"}, "torch": {"version": "2.14.0+cu130", "cuda": "13.0"}, "driver.version": "550.54.15"}
+    found = [finding for finding in ask("installed", facts).findings if finding.code == "driver-too-old-for-cuda"]
+    assert [finding.severity for finding in found] == [Severity.ERROR]
+
+
+def test_a_fault_of_the_machine_stands_before_what_is_wrong_with_a_wheel(ask: Ask) -> None:
+    facts = {"driver.version": "550.54.15", "fabric": {"nvswitch": True, "manager": "stopped"}}
+    judgement = ask("a100", facts, vllm="0.33.0")
+    assert [finding.code for finding in judgement.findings[:2]] == ["fabric-manager-not-ready", "driver-too-old-for-cuda"]
+    assert judgement.binding is None  # the wheel's clash is not what to mend first
+
+
+def test_without_a_gpu_nothing_is_said_of_wheels(ask: Ask) -> None:
+    judgement = ask("unseen", {"pci.devices": []})
+    assert [finding.code for finding in judgement.findings] == ["no-gpu"]
+
+
+def test_the_binding_constraint_of_a_blocked_host_is_its_first_error(ask: Ask) -> None:
+    judgement = ask("a100", {"driver.version": "550.54.15"}, vllm="0.33.0")
+    assert judgement.binding is not None
+    assert (judgement.binding.code, judgement.binding.needed, judgement.binding.present) == ("driver-too-old-for-cuda", "580", "550.54.15")
+    assert judgement.binding_release == "0.33.0"
+
+
+def test_the_binding_constraint_of_a_host_that_runs_is_what_keeps_the_newest_from_it(ask: Ask) -> None:
+    judgement = ask("a100", {"driver.version": "550.54.15"})
+    assert judgement.release is not None
+    assert judgement.release.raw == "0.19.1"
+    assert judgement.binding is not None
+    assert (judgement.binding.needed, judgement.binding_release) == ("580", "0.33.0")
+
+
+def test_where_nothing_clashes_nothing_binds(ask: Ask) -> None:
+    assert ask("a100").binding is None
+
+
+@pytest.mark.parametrize(
+    ("gpu", "release", "switch", "engine"),
+    [  # vLLM's source: V0 only before 0.6.4; V1 by default from 0.8.0 on, where it asks for 8.0; V0 is gone from 0.11.0 on
+        ("8.0", "0.6.3", None, "v0"),
+        ("8.0", "0.7.3", None, "v0"),
+        ("8.0", "0.7.3", "1", "v1"),
+        ("8.0", "0.8.5.post1", None, "v1"),
+        ("8.0", "0.8.5.post1", "0", "v0"),
+        ("7.5", "0.8.5.post1", None, "v0"),
+        ("7.5", "0.10.2", None, "v1"),
+        ("8.0", "0.11.0", None, "v1"),
+        ("7.5", "0.19.1", "0", "v1"),
+    ],
+)
+def test_the_engine_is_that_of_the_release_on_the_gpu(ask: Ask, gpu: str, release: str, switch: str | None, engine: str) -> None:
+    environment = {"VLLM_USE_V1": switch} if switch else {}
+    judgement = ask("a100", {"gpus.0.compute_capability": gpu, "environment": environment}, vllm=release)
+    assert judgement.engine == engine
+
+
+def test_remedies_go_from_the_least_to_the_most_intrusive(ask: Ask) -> None:
+    remedies = ask("a100", {"driver.version": "550.54.15"}).findings[0].remedies
+    assert [remedy.kind for remedy in remedies] == ["other-wheel", "other-wheel", "driver"]
+    assert [remedy.needs_root for remedy in remedies] == [False, False, True]
+    named = [remedy.note.params.get("vllm") for remedy in remedies]
+    assert named == ["0.19.1", "0.32.0+cu129", "0.33.0"]
