@@ -56,7 +56,15 @@ def chosen_release(host: HostReport, matrix: Matrix, request: Request) -> tuple[
 
 def model_of(request: Request, matrix: Matrix, asked: Common) -> ModelSpec:
     """The model asked about, from a folder, the matrix, or the hub. Raises UsageError for one that does not exist."""
-    from envcheck.readers.model import find_model
+    import os
+
+    import msgspec
+
+    from envcheck.readers.model import Places, find_model
     from envcheck.system.real import RealSystem
 
-    return find_model(request.model or "", RealSystem(offline=asked.offline), matrix.model, asked.offline)
+    hub = next((mirror.url for mirror in matrix.mirrors("model-hub") if mirror.upstream), "")
+    places = Places(hub, asked.offline, os.getcwd())
+    spec = find_model(request.model or "", RealSystem(offline=asked.offline), matrix.model, places)
+    # A script may be started from anywhere: a folder is named by its whole path.
+    return msgspec.structs.replace(spec, name=os.path.abspath(spec.name)) if os.path.isdir(spec.name) else spec

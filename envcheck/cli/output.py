@@ -65,11 +65,13 @@ def json_out(value: object) -> bool:
     return to_stdout(msgspec.json.format(msgspec.json.encode(value), indent=2) + b"\n")
 
 
-def schema_out(kind: object) -> bool:
-    """The JSON Schema of an output type."""
+def schema_out(*kinds: type) -> bool:
+    """The JSON Schema of an output: one type, or one of several."""
     import msgspec
 
-    return json_out(msgspec.json.schema(kind))
+    references, definitions = msgspec.json.schema_components(kinds)
+    head = references[0] if len(kinds) == 1 else {"anyOf": list(references)}
+    return json_out({**head, "$defs": definitions})
 
 
 def speaks(language: str) -> bool:

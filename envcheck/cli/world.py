@@ -12,6 +12,7 @@ from envcheck.model.host import HostReport
 
 if TYPE_CHECKING:
     from envcheck.matrix.load import Matrix
+    from envcheck.probes.look import OwnInterpreter
     from envcheck.system.port import System
 
 
@@ -35,7 +36,15 @@ def load_host(common: Common, matrix: Matrix) -> HostReport:
 def _probed(common: Common, matrix: Matrix) -> HostReport:
     from envcheck.probes.collect import collect
 
-    return collect(_system(common), matrix.cloud_matchers(), common.python, None)
+    return collect(_system(common), matrix.cloud_matchers(), common.python, None if common.host else _ourselves())
+
+
+def _ourselves() -> OwnInterpreter:
+    """The interpreter running us, which need not be started to be looked at."""
+    from envcheck.probes.look import OwnInterpreter
+
+    version = ".".join(str(part) for part in sys.version_info[:3])
+    return OwnInterpreter(sys.executable, version, sys.prefix, sys.base_prefix)
 
 
 def _system(common: Common) -> System:

@@ -66,7 +66,7 @@ def _write_account(page: Page, size: SizeResult, verbose: bool) -> None:
 
 def _write_cache(page: Page, size: SizeResult) -> None:
     cache = size.kv
-    if cache.tokens is None or cache.bytes_per_token is None:
+    if not cache.tokens or cache.bytes_per_token is None:
         return
     page.blank()
     page.say("size.cache", tokens=cache.tokens, bytes=cache.bytes_per_token)

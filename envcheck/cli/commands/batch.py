@@ -27,7 +27,7 @@ def command(asked: Common, file: str) -> int:
     if asked.schema:
         from envcheck.render.jsonmodel import BatchError, BatchOut
 
-        schema_out(BatchOut | BatchError)
+        schema_out(BatchOut, BatchError)
         return int(ExitCode.READY)
     from envcheck.cli.batch_answer import Answerer
     from envcheck.cli.world import load_matrix
