@@ -21,6 +21,7 @@ class InMemory(System):
 
     def __init__(
         self,
+        *,
         files: Mapping[str, str | bytes | Unreadable] | None = None,
         links: Mapping[str, str] | None = None,
         commands: Mapping[str, tuple[int, str] | Unreadable] | None = None,
@@ -127,9 +128,7 @@ def in_memory() -> type[InMemory]:
 def look() -> Callable[..., Look]:
     """`look(files={…}, nvml=…, python=…)`: a visit to a host made up of the arguments."""
 
-    def visit(
-        *, python: str | None = None, own: OwnInterpreter | None = None, matchers: tuple[Any, ...] = (), **host: Any
-    ) -> Look:
+    def visit(*, python: str | None = None, own: OwnInterpreter | None = None, matchers: tuple[Any, ...] = (), **host: Any) -> Look:
         return Look(InMemory(**host), matchers, python, own)
 
     return visit

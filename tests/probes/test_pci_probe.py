@@ -1,0 +1,136 @@
+import pytest
+from msgspec import UNSET
+
+from envcheck.model.fact import Absent, Found, Unreadable
+from envcheck.probes import accelerators, fabric, pci
+from envcheck.probes.pci_bus import PciFunction, functions, parse_uevent
+from envcheck.system.port import NvmlGpu, NvmlReport
+
+A10 = "DRIVER=nvidia\nPCI_CLASS=30200\nPCI_ID=10DE:2236\nPCI_SUBSYS_ID=10DE:1482\nPCI_SLOT_NAME=0000:00:07.0\n"
+H20 = tuple((f"0000:{bus:02x}:00.0", "10DE:2329", "30200", "nvidia") for bus in (0x18, 0x2A, 0x3A, 0x5D, 0x9A, 0xAB, 0xBA, 0xDB))
+SWITCH = ("0000:07:00.0", "10DE:22A3", "68000", "nvidia-nvswitch")
+MODULE = "systemctl is-active nvidia-fabricmanager"
+
+
+def test_a_function_from_its_uevent():
+    assert parse_uevent(A10) == PciFunction("0000:00:07.0", "10de", "2236", 0x0302, "nvidia")
+
+
+@pytest.mark.parametrize("text", ["", "PCI_CLASS=zz\nPCI_ID=10DE:2236\nPCI_SLOT_NAME=x\n", "PCI_CLASS=30200\nPCI_SLOT_NAME=0000:00:07.0\n"])
+def test_a_function_that_lacks_a_line_is_none(text):
+    assert parse_uevent(text) is None
+
+
+def test_nvidias_sound_function_is_no_gpu_and_the_host_bridge_no_accelerator(look, bus):
+    files = bus(("0000:01:00.0", "10DE:2B85", "30000", "nvidia"), ("0000:01:00.1", "10DE:22E8", "40300", "snd_hda_intel"))
+    devices = pci.probe(look(files=files))["pci.devices"].value
+    assert [(device.address, device.kind, device.driver) for device in devices] == [("0000:01:00.0", "gpu", "nvidia")]
+
+
+def test_no_bus_is_absent_and_a_closed_one_unreadable(look):
+    assert isinstance(functions(look()), Absent)
+    closed = {"/sys/bus/pci/devices/0000:00:07.0/uevent": Unreadable("permission denied")}
+    assert functions(look(files=closed)) == Unreadable("permission denied")
+    assert isinstance(accelerators.probe(look(files=closed))["accelerators"], Unreadable)
+
+
+@pytest.mark.parametrize(("kind", "expected"), [("DMA-FQ", "translated"), ("DMA", "translated"), ("identity", "passthrough")])
+def test_iommu(look, bus, kind, expected):
+    files = bus(("0000:00:07.0", "10DE:2236", "30200", "nvidia")) | {"/sys/bus/pci/devices/0000:00:07.0/iommu_group/type": f"{kind}\n"}
+    assert pci.iommu(look(files=files)).value == expected
+
+
+def test_without_an_iommu_group_there_is_no_translation(look, bus):
+    assert isinstance(pci.iommu(look(files=bus(("0000:00:07.0", "10DE:2236", "30200", "nvidia")))), Absent)
+
+
+@pytest.mark.parametrize(
+    ("ids", "class_code", "vendor"),
+    [("1002:74A1", "120000", "amd"), ("19E5:D802", "120000", "ascend"), ("8086:0BD5", "38000", "intel"), ("1DA3:1020", "120000", "habana")],
+)
+def test_other_makers_by_vendor_and_class(look, bus, ids, class_code, vendor):
+    visit = look(files=bus(("0000:c1:00.0", ids, class_code, None), ("0000:c2:00.0", ids, class_code, None)))
+    found = accelerators.probe(visit)["accelerators"].value
+    assert [(one.vendor, one.count) for one in found] == [(vendor, 2)]
+    assert {device.kind for device in pci.probe(visit)["pci.devices"].value} == {"other"}
+
+
+@pytest.mark.parametrize(
+    ("ids", "what"), [("19E5:1711", "a server's management chip"), ("8086:4680", "a processor's own graphics"), ("1002:164E", "the same")]
+)
+def test_what_only_drives_a_screen_is_no_accelerator(look, bus, ids, what):
+    assert accelerators.probe(look(files=bus(("0000:02:00.0", ids, "30000", None))))["accelerators"].value == [], what
+
+
+def test_ascend_by_its_device_nodes_where_sysfs_is_hidden(look):
+    nodes = {f"/dev/davinci{number}": b"" for number in range(8)} | {"/dev/davinci_manager": b""}
+    found = accelerators.probe(look(files=nodes))["accelerators"].value
+    assert [(one.vendor, one.count) for one in found] == [("ascend", 8)]
+
+
+def test_a_node_without_a_number_counts_nothing(look):
+    found = accelerators.probe(look(files={"/dev/kfd": b""}))["accelerators"].value
+    assert [(one.vendor, one.count) for one in found] == [("amd", UNSET)]
+
+
+def test_no_switch_no_manager_and_nothing_started(look, bus):
+    visit = look(files=bus(H20[0]), commands={MODULE: (0, "active\n")})
+    facts = fabric.probe(visit)
+    assert facts["fabric.nvswitch"].value is False
+    assert isinstance(facts["fabric.manager"], Absent)
+    assert visit.system.started == []
+
+
+@pytest.mark.parametrize(
+    ("answer", "files", "expected"),
+    [
+        ((0, "active\n"), {}, "running"),
+        ((3, "inactive\n"), {"/usr/bin/nv-fabricmanager": b""}, "stopped"),
+        ((3, "failed\n"), {"/usr/lib/systemd/system/nvidia-fabricmanager.service": ""}, "stopped"),
+        ((4, "inactive\n"), {}, "absent"),
+        ((3, "inactive\n"), {"/proc/2211/comm": "nv-fabricmanage\n"}, "running"),
+    ],
+)
+def test_the_manager_by_systemd_and_processes(look, bus, answer, files, expected):
+    visit = look(files=bus(*H20, SWITCH) | files, commands={MODULE: answer})
+    assert fabric.manager(visit).value == expected
+
+
+def test_without_systemd_the_processes_decide(look, bus):
+    files = bus(*H20, SWITCH) | {"/proc/1/comm": "sshd\n", "/proc/99/comm": "nv-fabricmanage\n"}
+    assert fabric.manager(look(files=files)) == Found("running", "/proc")
+    assert fabric.manager(look(files=bus(SWITCH))) == Found("absent", "/proc")
+
+
+def test_a_container_cannot_see_the_hosts_manager(look, bus):
+    assert isinstance(fabric.manager(look(files=bus(SWITCH) | {"/.dockerenv": ""})), Unreadable)
+
+
+def states(*given):
+    return NvmlReport(
+        "ok", gpus=[NvmlGpu(index=i, fabric_state=s, fabric_status=t) for i, (s, t) in enumerate(given)], gpu_count=len(given)
+    )
+
+
+@pytest.mark.parametrize(
+    ("report", "expected"),
+    [
+        (states(("completed", "ok"), ("completed", "ok")), "completed"),
+        (states(("completed", "ok"), ("in-progress", None)), "in-progress"),
+        (states(("completed", "ok"), ("not-started", None)), "not-started"),
+        (states(("unsupported", None), ("unsupported", None)), "unsupported"),
+        (states(("completed", "ok"), ("completed", "NotReady")), "failed: NotReady"),
+    ],
+)
+def test_the_gpu_furthest_behind_speaks_for_the_fabric(look, report, expected):
+    assert fabric.state(look(nvml=report)).value == expected
+
+
+def test_a_driver_that_does_not_tell_the_state(look):
+    assert isinstance(fabric.state(look(nvml=states((None, None)))), Unreadable)
+    assert fabric.state(look(nvml=NvmlReport("Timeout"))) == Unreadable("NVML: Timeout")
+
+
+def test_a_switch_seen_only_by_the_links(look, bus):
+    report = NvmlReport("ok", gpus=[NvmlGpu(index=0, nvlink_peers=["switch"] * 18)], gpu_count=1)
+    assert fabric.nvswitch(look(files=bus(H20[0]), nvml=report)) == Found(True, "NVML")
