@@ -1,0 +1,106 @@
+"""Recorded hosts through the whole command: each folder of `tests/hosts` says what must come out."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from envcheck.cli.main import main
+from envcheck.render.jsonmodel import CheckOut
+
+HOSTS = sorted(path.parent for path in (Path(__file__).parents[1] / "hosts").glob("*/expected.json"))
+VERDICTS = {"ready": 0, "ready-with-warnings": 0, "blocked": 1, "unknown": 3}
+
+
+@pytest.fixture(params=HOSTS, ids=lambda path: path.name)
+def host(request: pytest.FixtureRequest) -> Path:
+    folder: Path = request.param
+    return folder
+
+
+@pytest.fixture
+def expected(host: Path) -> dict[str, Any]:
+    wanted: dict[str, Any] = json.loads((host / "expected.json").read_text(encoding="utf-8"))
+    return wanted
+
+
+@pytest.fixture(autouse=True)
+def english(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("ENVCHECK_LANG", "ENVCHECK_MATRIX_DIR"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("LC_ALL", "C.UTF-8")
+
+
+def run(capfdbinary: pytest.CaptureFixture[bytes], *words: str) -> tuple[int, bytes]:
+    status = main(list(words))
+    sys.stdout.flush()
+    out, err = capfdbinary.readouterr()
+    assert err == b""
+    return status, out
+
+
+def check(capfdbinary: pytest.CaptureFixture[bytes], host: Path) -> tuple[int, CheckOut]:
+    status, out = run(capfdbinary, "check", "--host", str(host), "--json")
+    return status, msgspec.json.decode(out, type=CheckOut)
+
+
+def test_there_are_hosts_of_every_verdict() -> None:
+    verdicts = {json.loads((folder / "expected.json").read_text(encoding="utf-8"))["verdict"] for folder in HOSTS}
+    assert len(HOSTS) >= 12
+    assert {"ready", "blocked"} <= verdicts <= VERDICTS.keys()
+
+
+def test_the_name_says_the_answer(host: Path, expected: dict[str, Any]) -> None:
+    word = host.name.rsplit("-", 1)[-1]
+    assert word in ("ready", "blocked", "unknown", "warnings")
+    assert VERDICTS[expected["verdict"]] == expected["exit"]
+
+
+def test_verdict_status_release_and_first_code(host: Path, expected: dict[str, Any], capfdbinary: pytest.CaptureFixture[bytes]) -> None:
+    status, report = check(capfdbinary, host)
+    first = report.findings[0].code if report.findings else None
+    stack = report.plan.stack if report.plan else None
+    assert (report.verdict.value, status) == (expected["verdict"], expected["exit"])
+    assert first == expected["first_code"]
+    assert (stack.vllm if stack else None) == expected["vllm"]
+
+
+def test_the_text_says_what_a_person_must_read(host: Path, expected: dict[str, Any], capfdbinary: pytest.CaptureFixture[bytes]) -> None:
+    status, out = run(capfdbinary, "check", "--host", str(host))
+    text = " ".join(out.decode().split())
+    assert status == expected["exit"]
+    assert [words for words in expected["says"] if words not in text] == []
+
+
+def test_facts_are_probed_as_recorded(host: Path, expected: dict[str, Any], capfdbinary: pytest.CaptureFixture[bytes]) -> None:
+    status, out = run(capfdbinary, "probe", "--host", str(host), "--json")
+    document = json.loads(out)
+    assert status == 0
+    assert {path: fact(document, path) for path in expected["facts"]} == expected["facts"]
+
+
+def fact(document: Any, path: str) -> Any:
+    """A value by dotted path; `gpus.0.name` or `gpus[0].name`."""
+    for key in path.replace("[", ".").replace("]", "").split("."):
+        if isinstance(document, list):
+            document = document[int(key)] if key.isdecimal() and int(key) < len(document) else len(document) if key == "length" else None
+        else:
+            document = document.get(key, "(missing)") if isinstance(document, dict) else None
+    return document
+
+
+def test_both_languages_have_every_sentence(host: Path, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
+    import re
+
+    for lang in ("en", "zh"):
+        for command in ("check", "plan", "probe"):
+            _, out = run(capfdbinary, command, "--host", str(host), "-v", "--lang", lang)
+            text = out.decode()
+            bare_keys = re.findall(r"\b(?:finding|remedy|clash|plan|check|undecided|size|probe)\.[a-z-]+\.[a-z.-]+(?: \([a-z_]+=|\n)", text)
+            assert bare_keys == []
+            assert re.findall(r"\{[a-z_]+\}", text) == []
