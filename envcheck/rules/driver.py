@@ -32,7 +32,8 @@ def end_of_life(situation: Situation, matrix: Matrix) -> Iterator[Finding]:
     """A driver branch that gets no fixes any more."""
     branch = matrix.branch(situation.driver) if situation.driver and not situation.wsl else None
     if branch and branch.ended and situation.driver:
-        yield info("driver-end-of-life", driver=situation.driver.raw, branch=branch.branch, date=branch.end_of_life or "?")
+        variant = "detail" if branch.end_of_life else "undated"
+        yield info("driver-end-of-life", variant, driver=situation.driver.raw, branch=branch.branch, date=branch.end_of_life)
 
 
 def minor_compatibility(situation: Situation, matrix: Matrix, cuda: tuple[int, ...] | None, vllm: str) -> Iterator[Finding]:

@@ -11,6 +11,7 @@ from envcheck.model.host import PciDevice
 from envcheck.rules.make import error, info, remedy, warning
 from envcheck.rules.situation import GpuFact, Situation, known, part, text
 
+INSTALL_DRIVER = remedy("driver", "install-driver", root=True)
 _JETSON = re.compile(r"\b(jetson|tegra|orin|xavier)\b", re.IGNORECASE)
 
 
@@ -29,7 +30,7 @@ def presence(situation: Situation, matrix: Matrix) -> Iterator[Finding]:
         inside = bool(text(situation.host.container, "kind"))
         yield error("no-gpu", "container" if inside else "detail", remedies=(remedy("hardware", "get-gpu"),))
         return
-    yield from _unreachable(situation, devices)
+    yield from _unreachable(situation, matrix, devices)
 
 
 def _nvidia(situation: Situation) -> list[PciDevice]:
@@ -37,7 +38,7 @@ def _nvidia(situation: Situation) -> list[PciDevice]:
     return [device for device in devices if known(device.vendor) == "10de"] if isinstance(devices, list) else []
 
 
-def _unreachable(situation: Situation, devices: list[PciDevice]) -> Iterator[Finding]:
+def _unreachable(situation: Situation, matrix: Matrix, devices: list[PciDevice]) -> Iterator[Finding]:
     """NVIDIA hardware on the PCI bus that NVML does not show."""
     host, count = situation.host, len(devices)
     bound = sorted({known(device.driver) or "-" for device in devices})
@@ -45,10 +46,14 @@ def _unreachable(situation: Situation, devices: list[PciDevice]) -> Iterator[Fin
         yield error("nouveau-loaded", count=count, remedies=(remedy("driver", "replace-nouveau", root=True),))
     if "vfio-pci" in bound:
         yield error("driver-not-loaded", "vfio", count=count)
-    elif situation.driver is None:
-        state = text(host.driver, "nvml") or "-"
-        yield error("driver-not-loaded", count=count, nvml=state, remedies=(remedy("driver", "install-driver", root=True),))
-    # a loaded module without GPUs in NVML is told apart by the NVML rule
+    elif situation.driver is None and not any(nvml(situation, matrix)):
+        yield error("driver-not-loaded", count=count, remedies=(INSTALL_DRIVER,))
+    elif text(host.driver, "nvml") == "ok":
+        inside = bool(text(host.container, "kind"))
+        yield (
+            error("container-gpu-not-injected", "devices", count=count) if inside else error("device-not-detected", "unlisted", count=count)
+        )
+    # any other state of NVML is told apart by its own rule
 
 
 def nvml(situation: Situation, matrix: Matrix) -> Iterator[Finding]:
@@ -58,20 +63,18 @@ def nvml(situation: Situation, matrix: Matrix) -> Iterator[Finding]:
     kernel, library = text(host.driver, "version"), text(host.driver, "library_version")
     differs = bool(kernel and library and kernel != library and not situation.wsl)
     if state == "LibRmVersionMismatch" or (differs and state != "ok"):
-        yield error(
-            "nvml-driver-library-mismatch", kernel=kernel or "?", library=library or "?", remedies=(remedy("reboot", "reboot", root=True),)
-        )
+        variant = "detail" if differs else "stated"
+        reboot = remedy("reboot", "reboot", root=True)
+        yield error("nvml-driver-library-mismatch", variant, kernel=kernel, library=library, remedies=(reboot,))
         return
     if state in ("", "ok") or (not kernel and not _nvidia(situation)):
         return
     inside = bool(text(host.container, "kind"))
-    if state == "LibraryNotFound":
-        code = "container-gpu-not-injected" if inside else "nvml-not-loadable"
-        if kernel or _nvidia(situation):
-            yield error(code, kernel=kernel or "-")
-    elif state == "DriverNotLoaded":
-        if kernel:
-            yield error("driver-not-loaded", "detail", count=len(_nvidia(situation)), nvml=state)
+    if state == "LibraryNotFound" and kernel:
+        yield error("container-gpu-not-injected" if inside else "nvml-not-loadable", kernel=kernel)
+    elif state in ("LibraryNotFound", "DriverNotLoaded"):
+        if kernel or not situation.gpus_known:  # else said already, by the PCI bus
+            yield error("driver-not-loaded", "state", nvml=state, remedies=(INSTALL_DRIVER,))
     elif state in ("GpuIsLost", "ResetRequired"):
         yield error("gpu-fault", "state", state=state, remedies=(remedy("reboot", "reset-gpu", root=True),))
     elif state in ("Timeout", "Crashed"):
@@ -122,12 +125,12 @@ def fabric(situation: Situation, matrix: Matrix) -> Iterator[Finding]:
     if state == "completed" or (manager == "running" and state in ("", "unsupported")):
         return
     start = remedy("service", "start-fabric-manager", "sudo systemctl enable --now nvidia-fabricmanager", root=True)
-    params = {"manager": manager or "?", "state": state or "?"}
-    if manager in ("stopped", "absent") or state in ("not-started", "in-progress"):
-        key = "progress" if state == "in-progress" and manager not in ("stopped", "absent") else "detail"
+    down = manager in ("stopped", "absent")
+    if down or state in ("not-started", "in-progress"):
+        key = "service" if down else "progress" if state == "in-progress" else "detail"
         # Inside a container the host's service cannot be seen, so its absence there proves nothing.
         sure = state in ("not-started", "in-progress") or not text(host.container, "kind")
-        yield (error if sure else warning)("fabric-manager-not-ready", key, remedies=(start,), **params)
+        yield (error if sure else warning)("fabric-manager-not-ready", key, remedies=(start,), manager=manager, state=state)
 
 
 def mig(situation: Situation, matrix: Matrix) -> Iterator[Finding]:

@@ -26,6 +26,8 @@ from envcheck.model.versions import (
 )
 
 T = TypeVar("T")
+_LONGEST = 4096  # characters, as a path may have; longer text is an attack and must fill neither caches nor messages
+_LONGEST_NAME = 200  # of a GPU, a package, a version
 Cuda = tuple[int, ...]
 
 _MIG_NAME = re.compile(r"\bMIG\b", re.IGNORECASE)
@@ -108,15 +110,15 @@ def part(holder: object, name: str) -> object:
 
 
 def text(holder: object, name: str) -> str:
-    """The same as text, "" where there is none."""
+    """The same as text of bounded length, "" where there is none."""
     found = part(holder, name)
-    return found if isinstance(found, str) else ""
+    return found[:_LONGEST] if isinstance(found, str) else ""
 
 
 def read_situation(host: HostReport, matrix: Matrix, request: Request) -> Situation:
     """Parse a host document against the matrix; never raises for what a host says."""
     arch = _arch(text(host.os, "arch"))
-    packages = {name.lower().replace("_", "-"): version for name, version in (known(host.packages) or {}).items() if version}
+    packages = _packages(known(host.packages) or {})
     driver = driver_version(text(host.driver, "version"))
     libc = text(host.os, "glibc")
     gpus, others = _gpus(host, matrix)
@@ -143,6 +145,12 @@ def read_situation(host: HostReport, matrix: Matrix, request: Request) -> Situat
     )
 
 
+def _packages(found: dict[str, str | None]) -> dict[str, str]:
+    """Names as the index normalises them; those known to be absent left out."""
+    cut = _LONGEST_NAME
+    return {name[:cut].lower().replace("_", "-"): version[:cut] for name, version in found.items() if version}
+
+
 def _arch(raw: str) -> str | None:
     return {"amd64": "x86_64", "x64": "x86_64", "arm64": "aarch64"}.get(raw.lower(), raw.lower()) or None
 
@@ -163,10 +171,10 @@ def _driver_cuda(host: HostReport, driver: DriverVersion | None, matrix: Matrix)
 
 def _gpus(host: HostReport, matrix: Matrix) -> tuple[tuple[GpuFact, ...], tuple[str, ...]]:
     """NVIDIA GPUs that the process may see, and the names of accelerators of other makers."""
-    others = [str(known(entry.name) or known(entry.vendor) or "") for entry in known(host.accelerators) or []]
+    others = [str(known(entry.name) or known(entry.vendor) or "")[:_LONGEST_NAME] for entry in known(host.accelerators) or []]
     found: list[GpuFact] = []
     for gpu in known(host.gpus) or []:
-        name = known(gpu.name) or ""
+        name = (known(gpu.name) or "")[:_LONGEST_NAME]
         if _OTHER_MAKERS.search(name) and "nvidia" not in name.lower():
             others.append(name)
         else:
@@ -177,7 +185,7 @@ def _gpus(host: HostReport, matrix: Matrix) -> tuple[tuple[GpuFact, ...], tuple[
 def _gpu(gpu: Gpu, name: str, matrix: Matrix) -> GpuFact:
     model = _model(matrix, name)
     stated = compute_capability(known(gpu.compute_capability) or "")
-    mig = known(gpu.mig)
+    mig, fault = known(gpu.mig), known(gpu.error)
     return GpuFact(
         name=name or "NVIDIA GPU",
         capability=stated or (compute_capability(model.compute_capability) if model else None),
@@ -185,7 +193,7 @@ def _gpu(gpu: Gpu, name: str, matrix: Matrix) -> GpuFact:
         memory_mib=known(gpu.memory_mib),
         free_mib=known(gpu.memory_free_mib),
         mig=mig is True or (isinstance(mig, str) and mig not in ("", "disabled")) or bool(_MIG_NAME.search(name)),
-        error=known(gpu.error),
+        error=None if fault is None else fault[:_LONGEST_NAME],
         index=known(gpu.index),
     )
 
