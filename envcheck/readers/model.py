@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import posixpath
 import re
 from collections.abc import Callable
 from typing import Any, Protocol
@@ -109,8 +110,8 @@ def _expanded(name: str, system: System, places: Places) -> str | None:
         home = system.env().get("HOME")
         return f"{home.rstrip('/')}{name[1:]}".rstrip("/") if home else None
     if name.startswith("/"):
-        return name.rstrip("/") or "/"
-    return f"{places.working_dir.rstrip('/')}/{name.rstrip('/')}" if places.working_dir else None
+        return posixpath.normpath(name)
+    return posixpath.normpath(posixpath.join(places.working_dir, name)) if places.working_dir else None
 
 
 def _from_card(name: str, card: ModelCardLike) -> ModelSpec:

@@ -90,10 +90,14 @@ def rank_budget(question: Question, rank: Rank) -> RankBudget | None:
 
 
 def free_bytes(question: Question, total: float) -> tuple[float, bool]:
-    """(free memory once the context exists, whether it was told)."""
+    """(free memory once the context exists, whether it was told).
+
+    A driver tells it before the context exists, a server's log after: of a told figure the context is taken only where it shows that
+    nobody else is on the card.
+    """
     card = question.inputs.card
     idle = max(0.0, total - context_bytes(card, total, question.settings.gpus, question.rules.facts))
-    return (min(card.free_bytes, total), True) if card.free_bytes is not None else (idle, False)
+    return (min(card.free_bytes, idle), True) if card.free_bytes is not None else (idle, False)
 
 
 def _checks(question: Question, ranks: list[RankBudget], pool: Pool, kv: float) -> list[tuple[FailureKind, float, float]]:

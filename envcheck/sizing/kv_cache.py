@@ -14,6 +14,7 @@ from envcheck.sizing.spec import Dimensions, dtype_bytes
 
 Keeps = Literal["all", "window", "chunk", "state"]
 _SPARSE_LATENT_BYTES = 656  # one token of fp8_ds_mla: 512 values, 4 scales, 64 rotary values in 16 bit
+_PACKED_STATE_BYTES = 584  # a state of compressed attention: 448 values in 8 bit, 64 rotary values in 16, 8 scales
 _INDEX_BLOCK = 128  # values of the sparse-attention indexer that share one single-precision scale
 
 
@@ -60,6 +61,8 @@ def _needs(dims: Dimensions, group: LayerGroup, settings: Settings, layout: KvLa
     keeps: Keeps = "all"
     if layout.hybrid and layer.mixer in ("window", "chunk") and dims.window:
         keeps = "window" if layer.mixer == "window" else "chunk"
+    if layer.compress:
+        return _compressed(dims, group, layer.compress, layout)
     if dims.latent and layout.mla:
         return _latent(dims, group, settings)
     heads = max(1, (layer.kv_heads or dims.kv_heads) // settings.tensor_ranks)
@@ -72,6 +75,14 @@ def _needs(dims: Dimensions, group: LayerGroup, settings: Settings, layout: KvLa
     plain = CacheLayers(keeps, edges, float(heads * (head_dim + value_dim) * settings.dtype_bytes))
     packed = CacheLayers(keeps, group.count - edges, heads * row_bytes(form, head_dim, settings))
     return [need for need in (plain, packed) if need.count]
+
+
+def _compressed(dims: Dimensions, group: LayerGroup, ratio: int, layout: KvLayout) -> list[CacheLayers]:
+    """One packed state for every `ratio` tokens, and the window's tokens one by one."""
+    needs = [CacheLayers("all", group.count, _PACKED_STATE_BYTES / ratio)]
+    if layout.hybrid and dims.window:
+        needs.append(CacheLayers("window", group.count, float(_PACKED_STATE_BYTES)))
+    return needs
 
 
 def _plain_where(mixer: str, form: KvFormat | None, settings: Settings) -> KvFormat | None:

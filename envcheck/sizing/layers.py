@@ -38,13 +38,14 @@ _PATTERN: dict[str, tuple[Mixer, FeedForward]] = {
 
 
 class Layer(msgspec.Struct, frozen=True):
-    """One layer's shape; `heads` and `intermediate` None = the model's own."""
+    """One layer's shape; None = the model's own. `compress` = tokens that share one stored state of compressed attention."""
 
     mixer: Mixer
     feed_forward: FeedForward = "dense"
     kv_heads: int | None = None
     head_dim: int | None = None
     intermediate: int | None = None
+    compress: int | None = None
 
 
 class LayerGroup(msgspec.Struct, frozen=True):
@@ -58,7 +59,7 @@ def layer_groups(text: Mapping[str, Any], count: int, has_experts: bool) -> tupl
     """The layers of a text model, equal ones together, in order of first appearance."""
     if count > MOST_LAYERS:
         return ()
-    layers = _from_blocks(text) or _from_pattern(text, count) or _from_kinds(text, count, has_experts)
+    layers = _from_blocks(text) or _from_pattern(text, count) or _compressed(text, _from_kinds(text, count, has_experts))
     return tuple(LayerGroup(layer, n) for layer, n in Counter(layers).items())
 
 
@@ -77,6 +78,18 @@ def _from_kinds(text: Mapping[str, Any], count: int, has_experts: bool) -> list[
             plain if i in dense else None,
         )
         for i, mixer in enumerate(mixers)
+    ]
+
+
+def _compressed(text: Mapping[str, Any], layers: list[Layer]) -> list[Layer]:
+    """Layers that store one state for several tokens; a ratio of 0 keeps its window alone."""
+    ratios = items(text, "compress_ratios")
+    if len(ratios) < len(layers):
+        return layers
+    known = [ratio if isinstance(ratio, int) and 0 <= ratio <= 1 << 16 else 0 for ratio in ratios]
+    return [
+        msgspec.structs.replace(layer, mixer="full" if ratio else "window", compress=ratio or None)
+        for layer, ratio in zip(layers, known, strict=False)
     ]
 
 

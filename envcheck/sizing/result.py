@@ -7,6 +7,7 @@ from envcheck.model.text import Text
 from envcheck.model.units import gib
 from envcheck.sizing.account import account
 from envcheck.sizing.budget import Outcome, RankBudget, free_bytes, noise_bytes, outcome, rank_budget
+from envcheck.sizing.card import context_bytes
 from envcheck.sizing.inputs import SizingInputs
 from envcheck.sizing.kv_cache import bytes_per_token, cache_layers
 from envcheck.sizing.question import Question, ask
@@ -43,9 +44,10 @@ def verdict(question: Question, found: Outcome | None) -> SizeVerdict:
         return "unknown"
     if found.shortage:
         return "does-not-fit"
-    free, told = free_bytes(question, found.ranks[0].total)
-    context = found.ranks[0].total - free if not told else noise_bytes(question)
-    doubtful = told and question.rules.accounting.free_memory_check and free - context < found.ranks[0].budget
+    first = found.ranks[0]
+    free, told = free_bytes(question, first.total)
+    context = context_bytes(question.inputs.card, first.total, 1, question.rules.facts)
+    doubtful = told and question.rules.accounting.free_memory_check and free - context < first.budget
     return "tight" if doubtful or found.margin < noise_bytes(question) else "fits"
 
 
@@ -101,7 +103,8 @@ def _failure(question: Question, found: Outcome | None) -> SizeFailure | None:
 def _confidence(question: Question) -> Confidence:
     """`guess` where the release or the encoder is not known or the weights are scaled; `measured` with measured weights and total."""
     inputs = question.inputs
-    unsure = inputs.release is None or question.dims.missing or not question.form.known
+    compressed = any(group.layer.compress for group in question.dims.layers)
+    unsure = inputs.release is None or question.dims.missing or not question.form.known or compressed
     if unsure or (question.dims.multimodal and not question.settings.text_only):
         return "guess"
     return "measured" if inputs.weights_gib is not None and inputs.card.total_bytes is not None else "derived"

@@ -1,0 +1,83 @@
+"""Parameter counts against those their publishers state: a wrong field, shape or layer kind shows at once."""
+
+from __future__ import annotations
+
+import pytest
+
+from envcheck.sizing.quantization import WeightFormat
+from envcheck.sizing.spec import Dimensions
+from envcheck.sizing.weights import Rank, weight_terms
+
+ONE_BYTE = WeightFormat(1, 1, 1, 1, 1, 1)
+
+# Parameters in billions as the model cards or the checkpoints' own metadata state them.
+PUBLISHED = [
+    ("llama-3.1-8b", 8.030, 0.001),
+    ("qwen2.5-7b", 7.616, 0.001),
+    ("llama-2-70b", 68.98, 0.001),
+    ("mixtral-8x7b", 46.70, 0.001),
+    ("deepseek-v3", 671.0, 0.001),
+    ("qwen3-30b-a3b", 30.53, 0.001),
+    ("qwen3-235b-a22b", 235.09, 0.001),
+    ("gemma-2-9b", 9.24, 0.001),
+    ("gemma-3-27b", 27.43, 0.002),
+    ("gpt-oss-20b", 20.91, 0.002),
+    ("qwen2.5-vl-7b", 8.29, 0.002),
+]
+
+
+@pytest.mark.parametrize(("model", "billions", "tolerance"), PUBLISHED)
+def test_parameters_agree_with_what_the_publisher_states(config, facts, model, billions, tolerance):
+    dims = Dimensions.from_config(config(model), facts.families)
+    terms = weight_terms(dims, Rank(), ONE_BYTE)
+    parameters = terms.total - terms.rotary
+    if dims.latent:  # the folded copies that decoding keeps are no parameters
+        parameters -= 61 * 128 * (128 + 128) * 512 * 2
+    assert dims.missing == ()
+    assert parameters / 1e9 == pytest.approx(billions, rel=tolerance)
+
+
+def test_an_awq_checkpoint_weighs_what_its_repository_shows(config, facts):
+    # Qwen/Qwen2.5-72B-Instruct-AWQ: 41.6 GB of safetensors; embeddings and head in half precision, the rest 4 bit in groups of 128.
+    from envcheck.sizing.quantization import weight_format
+    from envcheck.sizing.weights import checkpoint_bytes
+
+    dims = Dimensions.from_config(config("qwen2.5-72b-awq"), facts.families)
+    form = weight_format(dims, None, "", 2.0, facts.quantization)
+    assert checkpoint_bytes(dims, form) / 1e9 == pytest.approx(41.6, rel=0.005)
+
+
+def test_ranks_share_all_but_what_is_replicated(config, facts):
+    dims = Dimensions.from_config(config("llama-2-70b"), facts.families)
+    two_bytes = WeightFormat(2, 2, 2, 2, 2, 2)
+    whole = weight_terms(dims, Rank(), two_bytes)
+    part = weight_terms(dims, Rank(ranks=8, expert_ranks=8), two_bytes)
+    norms = 80 * 2 * 8192 * 2
+    assert part.total - part.rotary == pytest.approx((whole.total - whole.rotary - norms) / 8 + norms)
+    assert part.rotary == whole.rotary
+
+
+def test_key_and_value_heads_are_repeated_where_ranks_outnumber_them(config, facts):
+    dims = Dimensions.from_config(config("qwen2.5-7b"), facts.families)  # 4 key-value heads of 128
+    form = WeightFormat(2, 2, 2, 2, 2, 2)
+    seven, fourteen = (weight_terms(dims, Rank(ranks=n), form).attention for n in (7, 14))
+    # Queries and output halve from 7 to 14 ranks, one head of keys and values stays: 28 layers x 3584 x 2 x 128 x 2 bytes, and the norms.
+    kept = 28 * (3584 * 2 * 128 * 2 + 2 * 3584 * 2)
+    assert fourteen - kept == pytest.approx((seven - kept) / 2)
+
+
+def test_stages_carry_the_embedding_first_and_the_head_last(config, facts):
+    dims = Dimensions.from_config(config("llama-3.1-8b"), facts.families)
+    form = WeightFormat(2, 2, 2, 2, 2, 2)
+    first, last = (weight_terms(dims, Rank(stage=stage, stages=2), form) for stage in (0, 1))
+    table = 128256 * 4096 * 2
+    assert (first.embedding, first.head) == (table, 0)
+    assert (last.embedding, last.head) == (0, table)
+    assert first.attention == last.attention
+
+
+def test_a_tied_head_costs_nothing_more_on_one_gpu(config, facts):
+    dims = Dimensions.from_config(config("gemma-2-9b"), facts.families)  # its file does not say so: the family's default
+    assert dims.tied
+    assert weight_terms(dims, Rank(), ONE_BYTE).head == 0
+    assert weight_terms(dims, Rank(stage=1, stages=2), ONE_BYTE).head == 256000 * 3584
