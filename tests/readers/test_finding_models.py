@@ -173,7 +173,8 @@ def test_a_token_that_is_none(host, token):
 
 @pytest.mark.parametrize(
     "name",
-    ["", "   ", "a" * 500, "a\nb", "a\0b", "../../etc/passwd", "/nowhere", "~/nothing", "./x", "a/b/c", "..", "a/..", "a//b", "a/-b", "a b/c",
+    ["", "   ", "a" * 500, "a\nb", "a\0b", "../../etc/passwd", "/nowhere", "~/nothing", "./x", "a/b/c", "..", "a/..", "a//b",
+     "a/-b", "a b/c",
      "a/b?x=1",
      "https://hub.example/a/b", "a/b#c", "a/%2e%2e", "\x1b[31mred", "models--a--b", "名/字"],
 )  # fmt: skip

@@ -91,11 +91,31 @@ def test_a_longest_length_that_is_named_fits(inputs, table, model, release, gib)
         assert size(longer, table).failure.kind == "kv-too-small"
 
 
-FIELDS = (
-    "hidden_size num_hidden_layers num_attention_heads num_key_value_heads head_dim vocab_size layer_types "
-    "block_configs rope_scaling quantization_config vision_config text_config sliding_window num_experts "
-    "moe_layer_freq compress_ratios hybrid_override_pattern linear_attn_config kv_lora_rank architectures model_type torch_dtype mlp_only_layers"
-).split()
+FIELDS = [
+    "hidden_size",
+    "num_hidden_layers",
+    "num_attention_heads",
+    "num_key_value_heads",
+    "head_dim",
+    "vocab_size",
+    "layer_types",
+    "block_configs",
+    "rope_scaling",
+    "quantization_config",
+    "vision_config",
+    "text_config",
+    "sliding_window",
+    "num_experts",
+    "moe_layer_freq",
+    "compress_ratios",
+    "hybrid_override_pattern",
+    "linear_attn_config",
+    "kv_lora_rank",
+    "architectures",
+    "model_type",
+    "torch_dtype",
+    "mlp_only_layers",
+]
 
 
 @settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -107,11 +127,27 @@ def test_any_configuration_yields_dimensions(config, facts, overrides, whole):
     Dimensions.from_config(source, facts.families)
 
 
-ARGUMENTS = (
-    "max_model_len tensor_parallel_size gpu_memory_utilization max_num_seqs max_num_batched_tokens dtype "
-    "kv_cache_dtype limit_mm_per_prompt speculative_config compilation_config quantization block_size "
-    "num_gpu_blocks_override pipeline_parallel_size cpu_offload_gb kv_cache_memory_bytes swap_space cudagraph_capture_sizes runner"
-).split()
+ARGUMENTS = [
+    "max_model_len",
+    "tensor_parallel_size",
+    "gpu_memory_utilization",
+    "max_num_seqs",
+    "max_num_batched_tokens",
+    "dtype",
+    "kv_cache_dtype",
+    "limit_mm_per_prompt",
+    "speculative_config",
+    "compilation_config",
+    "quantization",
+    "block_size",
+    "num_gpu_blocks_override",
+    "pipeline_parallel_size",
+    "cpu_offload_gb",
+    "kv_cache_memory_bytes",
+    "swap_space",
+    "cudagraph_capture_sizes",
+    "runner",
+]
 
 
 @settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
