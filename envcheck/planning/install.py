@@ -77,6 +77,10 @@ def _why_wheel(stack: Stack) -> Text:
     return Text("plan.step.wheel-torch" if stack.torch_variant else "plan.step.wheel", params)
 
 
+def _why_torch(stack: Stack) -> Text:
+    return Text("plan.step.torch", {"torch": stack.torch, "variant": stack.torch_variant})
+
+
 def _uv(stack: Stack, release: Release, sources: _Sources, directory: str) -> InstallRecipe:
     steps = []
     if stack.new_python and sources.python_builds:
@@ -84,17 +88,19 @@ def _uv(stack: Stack, release: Release, sources: _Sources, directory: str) -> In
         steps.append(Step(fetch, Text("plan.step.python-mirror", {"python": stack.python})))
     why = "plan.step.venv-new-python" if stack.new_python else "plan.step.venv"
     steps.append(Step(("uv", "venv", "--python", stack.python, directory), Text(why, {"python": stack.python})))
-    install = ["uv", "pip", "install", "--python", _python(directory)]
-    if sources.index:
-        install += ["--default-index", sources.index]
-    wanted = requirements(stack, release)
-    if stack.torch_variant and sources.torch:
-        # --torch-backend knows the upstream index only, so beside a mirror the exact labels choose the build.
-        install += ["--find-links" if sources.torch_flat else "--index", sources.torch]
-        wanted = (*torch_requirements(stack, release), *wanted)
-    elif stack.torch_variant:
-        install.append(f"--torch-backend={stack.torch_variant}")
-    steps.append(Step((*install, *wanted), _why_wheel(stack)))
+    install = ("uv", "pip", "install", "--python", _python(directory))
+    index = ("--default-index", sources.index) if sources.index else ()
+    wanted, torch = requirements(stack, release), torch_requirements(stack, release)
+    # --torch-backend knows the upstream index only, so beside a mirror the exact labels choose the build.
+    if torch and sources.torch and sources.torch_flat:
+        steps.append(Step((*install, *index, "--find-links", sources.torch, *torch, *wanted), _why_wheel(stack)))
+    elif torch and sources.torch:
+        # Two steps, since uv takes a package from the first index that has it, and torch's has old releases of many.
+        steps.append(Step((*install, "--default-index", sources.torch, *torch), _why_torch(stack)))
+        steps.append(Step((*install, *index, *wanted), _why_wheel(stack)))
+    else:
+        backend = (f"--torch-backend={stack.torch_variant}",) if stack.torch_variant else ()
+        steps.append(Step((*install, *index, *backend, *wanted), _why_wheel(stack)))
     return InstallRecipe("uv", (*steps, _check(directory)))
 
 
@@ -112,7 +118,6 @@ def _pip(stack: Stack, release: Release, sources: _Sources, directory: str, exec
     if torch:
         # Two steps, since pip merges indexes: with --extra-index-url the build would be chosen by version number alone.
         origin = sources.torch or sources.torch_upstream or ""
-        why_torch = Text("plan.step.torch", {"torch": stack.torch, "variant": stack.torch_variant})
-        steps.append(Step((*install, "--index-url", origin, *torch), why_torch))
+        steps.append(Step((*install, "--index-url", origin, *torch), _why_torch(stack)))
     steps.append(Step((*install, *index, *wanted), _why_wheel(stack)))
     return InstallRecipe("pip", (*steps, _check(directory)))

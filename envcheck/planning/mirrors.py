@@ -54,7 +54,8 @@ def _index(matrix: Matrix, provider: CloudProvider) -> MirrorChoice | None:
 
 
 def _first(matrix: Matrix, provider: CloudProvider, kind: str, variant: str = "") -> MirrorChoice | None:
-    mirrors = _public(matrix, kind)
+    # A flat listing is taken only from the cloud itself: it serves exact labels alone, an index serves their requirements too.
+    mirrors = sorted(_public(matrix, kind), key=lambda mirror: mirror.layout == "flat")
     own = [mirror for mirror in mirrors if mirror.cloud == provider.id]
     found = next(iter([*own, *mirrors]), None)
     return _choice(found, provider, variant) if found else None

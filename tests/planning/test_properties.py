@@ -48,7 +48,7 @@ LIKELY = [
     *("vllm/vllm-openai:v0.15.0", "vllm/vllm-openai:latest-cu130", "10de", "gpu", "nouveau", "vfio-pci", "0,1", "MIG-1", "v0", "half"),
 ]
 HOSTILE = [
-    *("", " ", "\x00", "\x1b[2J\x1b]0;x\x07", "\r\n\r\n", "‮⁦", "٣.٤", "²", "💥" * 50, "9" * 5000, "1." * 300),
+    *("", " ", "\x00", "\x1b[2J\x1b]0;x\x07", "\r\n\r\n", "\u202e\u2066", "٣.٤", "²", "💥" * 50, "9" * 5000, "1." * 300),
     *("9" * 400 + "." + "9" * 400, "-1", "0", "1e999", "NaN", "+cu999", "1!2.3", "../../etc/passwd", "$(reboot)", "'; rm -rf ~ #", "{key}"),
     *("--upgrade", "%s%n", "2.10.0+" + "x" * 300, "cuda>=99", "0.19.1\n0.33.0", ">=0,<0", "https://user:secret@example.com/simple"),
 ]

@@ -90,7 +90,7 @@ def test_every_sentence_of_the_cases_of_the_rules(plan_for: PlanFor, file: Path)
     assert any(key.startswith("plan.step.") for key in seen)
 
 
-PLANS = [
+PLANS: list[tuple[str, str, str, dict[str, Any], str | None]] = [
     ("NVIDIA A10", "8.6", "535.161.08", {"cloud": {"provider": "aliyun"}}, "0.32.0+cu129"),
     ("NVIDIA GH200 480GB", "9.0", "550.54.15", {"os": {"arch": "aarch64", "glibc": "2.35"}}, "0.19.1"),
     ("NVIDIA GH200 480GB", "9.0", "550.54.15", {"os": {"arch": "aarch64", "glibc": "2.35"}, "cloud": {"provider": "aliyun"}}, "0.19.1"),
