@@ -9,7 +9,7 @@ from envcheck.probes.container import kind
 from envcheck.probes.driver import kernel_version
 from envcheck.probes.facts import Facts
 from envcheck.probes.look import Look, nvml
-from envcheck.probes.pci_bus import nvidia
+from envcheck.probes.pci_bus import functions, nvidia
 
 FIELDS = ("kernel_modules.nouveau", "kernel_modules.nvidia_on_disk")
 
@@ -37,7 +37,8 @@ def nouveau(look: Look) -> Fact[bool]:
 def nvidia_on_disk(look: Look) -> Fact[str]:
     """The release of the module on disk, asked of `modinfo` only where hardware is there and the running module is missing or at odds."""
     if not nvidia(look, "gpu") and not isinstance(look.once(kernel_version), Found):
-        return Absent("no NVIDIA GPU on the PCI bus")
+        bus = look.once(functions)
+        return bus if isinstance(bus, Unreadable) else Absent("no NVIDIA GPU on the PCI bus")
     if look.once(nvml).status == "ok":
         return Unreadable("not asked: the loaded driver works")
     if isinstance(look.once(kind), Found):

@@ -26,7 +26,9 @@ def probe(look: Look) -> Facts:
 
 def iommu(look: Look) -> Fact[str]:
     """How the IOMMU treats the first NVIDIA GPU: `translated`, or `passthrough` for an identity mapping."""
-    gpus = nvidia(look, "gpu")
+    bus, gpus = look.once(functions), nvidia(look, "gpu")
+    if isinstance(bus, Unreadable):
+        return bus
     if not gpus:
         return Absent("no NVIDIA GPU on the PCI bus")
     group = posixpath.join(BUS, gpus[0].address, "iommu_group")
