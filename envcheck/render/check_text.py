@@ -14,6 +14,7 @@ from envcheck.render.host_line import SEPARATOR, host_line
 from envcheck.render.layout import wrap_parts
 from envcheck.render.page import Page
 from envcheck.render.paint import OF_VERDICT, Paint, plain
+from envcheck.render.serve_text import write_serve
 from envcheck.render.stack_text import clash_sentence, stack_name, write_not_possible, write_stacks
 
 _ALTERNATIVES = 3
@@ -73,9 +74,12 @@ def _write_commands(page: Page, report: CheckReport) -> None:
         page.blank()
     for note in report.plan.notes:
         page.write(page.catalogue.text(note))
+    if report.plan.install and report.verdict is Verdict.UNKNOWN:
+        page.heading("check.install-unknown")
     for recipe in report.plan.install:
         page.heading(f"check.install-{recipe.tool}")
         page.steps(recipe.steps)
+    write_serve(page, report.plan)
 
 
 def _write_others(page: Page, report: CheckReport, everything: bool) -> None:
@@ -86,7 +90,7 @@ def _write_others(page: Page, report: CheckReport, everything: bool) -> None:
         write_stacks(page, "check.alternatives", report.plan.alternatives, limit)
         if everything:
             write_not_possible(page, report.plan)
-    write_stacks(page, "check.ways-out", report.plan.ways_out, limit, with_driver=True)
+    write_stacks(page, "check.ways-out", report.plan.ways_out, limit)
 
 
 def _write_hints(page: Page, report: CheckReport, view: View) -> None:

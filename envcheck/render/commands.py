@@ -8,6 +8,27 @@ from collections.abc import Iterator, Sequence
 from envcheck.render.layout import WIDTH, cells
 
 _EXPANDING = frozenset("$`\\")
+_KEYWORDS = frozenset(
+    [
+        "if",
+        "then",
+        "else",
+        "elif",
+        "fi",
+        "for",
+        "while",
+        "until",
+        "do",
+        "done",
+        "case",
+        "esac",
+        "in",
+        "select",
+        "function",
+        "time",
+        "coproc",
+    ]
+)
 _UNSAFE_IN_DOUBLE = _EXPANDING | {'"', "!"}
 
 
@@ -20,7 +41,7 @@ def quote(word: str) -> str:
         if "'" in word and not _UNSAFE_IN_DOUBLE & set(word):
             return f'"{word}"'  # `it's` reads better so than as 'it'"'"'s'
         quoted = shlex.quote(word)
-        return f"'{quoted}'" if quoted.startswith("=") else quoted
+        return f"'{quoted}'" if quoted == word and _misleading(word) else quoted
     out = []
     for char in word.replace("\0", ""):
         if char in "\\'":
@@ -32,6 +53,11 @@ def quote(word: str) -> str:
             how = "surrogateescape" if "\udc80" <= char <= "\udcff" else "surrogatepass"
             out.extend(f"\\x{byte:02x}" for byte in char.encode("utf-8", how))
     return "$'" + "".join(out) + "'"
+
+
+def _misleading(word: str) -> bool:
+    """Whether a bare word is right for bash and yet reads as syntax: a list in an array, an assignment, a keyword."""
+    return word.startswith("=") or "," in word or "+=" in word or word in _KEYWORDS
 
 
 def line(argv: Sequence[str]) -> str:

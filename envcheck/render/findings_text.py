@@ -50,6 +50,6 @@ def _write_finding(page: Page, finding: Finding, verbose: bool) -> None:
 
 def _write_remedy(page: Page, remedy: Remedy) -> None:
     key = "findings.fix-root" if remedy.needs_root else "findings.fix"
-    page.write(page.catalogue.say(key, note=page.catalogue.text(remedy.note)), _INDENT)
+    page.write(page.catalogue.say(key, note=page.catalogue.text(remedy.note)), _INDENT + "   ", first=_INDENT)
     for command in remedy.commands:
         page.shell(command, _INDENT + "  ")

@@ -32,6 +32,7 @@ from envcheck.render.jsonmodel import (
     StepOut,
     SuggestionOut,
 )
+from envcheck.render.serve_text import serve_argv
 
 
 def findings_out(findings: Iterable[Finding], catalogue: Catalogue) -> list[FindingOut]:
@@ -88,15 +89,6 @@ def _mirror(mirror: MirrorChoice, catalogue: Catalogue) -> MirrorOut:
 
 def _settings(settings: Iterable[Setting], catalogue: Catalogue) -> list[SettingOut]:
     return [SettingOut(setting.flag, setting.value, catalogue.text(setting.why)) for setting in settings]
-
-
-def serve_argv(serve: ServeConfig, program: str = "vllm") -> list[str]:
-    """`vllm serve MODEL` and its settings as arguments. A model named with a leading dash can only be a folder: it gets `./`."""
-    model = f"./{serve.model}" if serve.model.startswith("-") else serve.model
-    argv = [program, "serve", model]
-    for setting in serve.settings:
-        argv += [setting.flag] if setting.value is None else [setting.flag, setting.value]
-    return argv
 
 
 def _serve(serve: ServeConfig, catalogue: Catalogue) -> ServeOut:

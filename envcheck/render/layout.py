@@ -47,9 +47,9 @@ def _words(text: str) -> Iterator[tuple[str, bool]]:
 
 
 def _pieces(text: str, width: int) -> Iterator[tuple[str, bool]]:
-    """Words, those too wide for a line broken: a quoted span at its spaces, anything else hard."""
+    """Words, those too wide for a line broken: a quoted span at its spaces, an address never (it must be copied whole), the rest hard."""
     for word, space in _words(text):
-        if cells(word) <= width:
+        if cells(word) <= width or ("://" in word and " " not in word):
             yield word, space
             continue
         for index, part in enumerate(word.split(" ")):

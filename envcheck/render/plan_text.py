@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from envcheck.model.plan import Plan, Setting
+from envcheck.model.plan import Plan
 from envcheck.render.catalogue import Catalogue, clean
-from envcheck.render.commands import broken
 from envcheck.render.findings_text import write_findings
-from envcheck.render.jsonout import serve_argv
 from envcheck.render.page import Page
 from envcheck.render.paint import Paint, plain
+from envcheck.render.serve_text import write_reasons, write_serve
 from envcheck.render.size_text import write_size
 from envcheck.render.stack_text import clash_sentence, stack_line, stack_name, write_not_possible, write_stacks
 
@@ -28,13 +27,14 @@ def plan_text(plan: Plan, catalogue: Catalogue, *, verbose: bool = False, paint:
     for note in plan.notes:
         page.write(catalogue.text(note), indent="  ")
     _write_install(page, plan)
-    _write_serve(page, plan)
+    write_serve(page, plan)
+    write_reasons(page, plan)
     if plan.size:
         page.heading(f"plan.size-{plan.size.verdict}")
         write_size(page, plan.size)
     limit = 99 if verbose else 5
     write_stacks(page, "check.alternatives", plan.alternatives, limit)
-    write_stacks(page, "check.ways-out", plan.ways_out, limit, with_driver=True)
+    write_stacks(page, "check.ways-out", plan.ways_out, limit)
     write_not_possible(page, plan)
     write_findings(page, plan.findings, limit, verbose)
     return page.finish()
@@ -61,22 +61,3 @@ def _write_install(page: Page, plan: Plan) -> None:
     for recipe in plan.install:
         page.heading(f"check.install-{recipe.tool}")
         page.steps(recipe.steps, with_reasons=True)
-
-
-def _reason(page: Page, setting: Setting) -> None:
-    shown = setting.flag if setting.value is None else f"{setting.flag} {setting.value}"
-    page.write(f"{clean(shown)}: {page.catalogue.text(setting.why)}", indent="      ", first="    ", role="faint")
-
-
-def _write_serve(page: Page, plan: Plan) -> None:
-    if plan.serve is None:
-        return
-    page.heading("plan.serve")
-    for setting in plan.serve.environment:
-        if setting.value is not None:
-            page.command(["export", f"{setting.flag}={setting.value}"])
-    for line in broken(serve_argv(plan.serve, f"{plan.environment_dir}/bin/vllm"), indent="  "):
-        page.raw(page.paint(line, "command"))
-    page.heading("plan.reasons")
-    for setting in (*plan.serve.environment, *plan.serve.settings):
-        _reason(page, setting)

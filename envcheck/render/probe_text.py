@@ -54,9 +54,13 @@ def _row(host: HostReport, path: str, value: object, catalogue: Catalogue, verbo
         if origin is None and not verbose:
             return None
         return [path, catalogue.say("probe.unreadable"), why]
+    packaged = path.startswith("packages.") and not verbose  # one of many: a folder beside each would drown the table
     if value is None or value in ([], {}):
+        if packaged:
+            return None
         return [path, catalogue.say("probe.absent"), why] if verbose or origin else None
-    return [path, _shown(value, catalogue), (origin.source or origin.why or "") if origin else ""]
+    source = (origin.source or origin.why or "") if origin and not packaged else ""
+    return [path, _shown(value, catalogue), source]
 
 
 def _shown(value: object, catalogue: Catalogue) -> str:

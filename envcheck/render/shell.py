@@ -11,8 +11,8 @@ from collections.abc import Iterable
 from envcheck.model.plan import InstallRecipe, Plan, ServeConfig, Setting
 from envcheck.render.catalogue import Catalogue, clean
 from envcheck.render.commands import broken, quote
-from envcheck.render.jsonout import serve_argv
 from envcheck.render.layout import wrap
+from envcheck.render.serve_text import serve_argv
 
 MARKER = "Written by envcheck"  # a file with this in its head is ours and may be written anew
 _COMMENT_WIDTH = 100

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import re
+
 from envcheck.model.plan import Clash, Plan, Stack
 from envcheck.render.catalogue import Catalogue, clean
 from envcheck.render.page import Page
+
+_PARTS = re.compile(r"[^\s–,;]+")  # the values of a range or list stand in a sentence one by one
 
 
 def stack_name(stack: Stack) -> str:
@@ -12,24 +16,22 @@ def stack_name(stack: Stack) -> str:
     return f"{stack.vllm}+{stack.variant}" if stack.variant else stack.vllm
 
 
-def stack_line(stack: Stack, catalogue: Catalogue, with_driver: bool = False) -> str:
-    """One line: the wheel, its torch, CUDA, Python; where it needs another Python, that too, and `with_driver` the driver it needs."""
+def stack_line(stack: Stack, catalogue: Catalogue) -> str:
+    """One line: the wheel, its torch, CUDA, Python; where that is not the host's own, that too."""
     torch = f"{stack.torch}+{stack.torch_variant}" if stack.torch_variant else stack.torch
     text = catalogue.say("stack.line", vllm=stack_name(stack), torch=torch, cuda=stack.cuda, python=stack.python)
-    if with_driver and stack.driver_needed:
-        text += catalogue.say("stack.needs-driver", driver=stack.driver_needed)
     if stack.new_python:
         text += catalogue.say("stack.new-python", python=stack.python)
     return text
 
 
-def write_stacks(page: Page, heading: str, stacks: tuple[Stack, ...], limit: int, with_driver: bool = False) -> None:
+def write_stacks(page: Page, heading: str, stacks: tuple[Stack, ...], limit: int) -> None:
     """Stacks under a heading, one line each, at most `limit`, and how many more there are."""
     if not stacks:
         return
     page.heading(heading)
     for stack in stacks[:limit]:
-        page.write(stack_line(stack, page.catalogue, with_driver), indent="    ", first="  ")
+        page.write(stack_line(stack, page.catalogue), indent="    ", first="  ")
         for warning in stack.warnings[:1]:
             page.write(page.catalogue.text(warning.detail), indent="      ", role="caution")
     if len(stacks) > limit:
@@ -39,7 +41,7 @@ def write_stacks(page: Page, heading: str, stacks: tuple[Stack, ...], limit: int
 def clash_sentence(clash: Clash, catalogue: Catalogue) -> str:
     """The clash's sentence, with the two values added where the sentence leaves one out."""
     sentence = catalogue.text(clash.detail)
-    if clash.needed in sentence and clash.present in sentence:
+    if all(part in sentence for part in _PARTS.findall(f"{clash.needed} {clash.present}")):
         return sentence
     return sentence + catalogue.say("clash.two-values", needed=clash.needed, present=clash.present)
 

@@ -208,7 +208,7 @@ def test_size_counts_cards(envcheck: Run) -> None:
         (["size", MODEL, "--gpu", "A10", "--host", "x.json"], 2, "--gpu"),
         (["size", MODEL, "--gpu", "A10", "stray"], 2, "stray"),
         (["size", "no/such-model", "--gpu", "A10", "--offline"], 3, "no/such-model"),
-        (["size", "../../etc", "--gpu", "A10", "--offline"], 2, "../../etc"),
+        (["size", "../../no-such", "--gpu", "A10", "--offline"], 2, "../../no-such"),
         (["size", MODEL, "--gpu", "A10", "--vllm", "99.9"], 2, "99.9"),
         (["plan", "--max-model-len", "8"], 2, "--model"),
         (["check", "--vllm", "one two"], 2, "one two"),

@@ -39,6 +39,13 @@ HOSTILE = [
     "*",
     "${HOME}",
     "a\rb",
+    "0,1",
+    "=b",
+    "a+=b",
+    "a=b",
+    "do",
+    "[a]=b",
+    "",
 ]
 ANY = st.text(st.one_of(st.characters(exclude_categories=["Cs"]), st.sampled_from("'\"`$\n\\-# ()!")), min_size=1, max_size=40)
 BASH = settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])

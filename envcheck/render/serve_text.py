@@ -1,0 +1,41 @@
+"""The serve command in words: the environment, the command, and the reason of each setting."""
+
+from __future__ import annotations
+
+from envcheck.model.plan import Plan, ServeConfig, Setting
+from envcheck.render.catalogue import clean
+from envcheck.render.page import Page
+
+
+def serve_argv(serve: ServeConfig, program: str = "vllm") -> list[str]:
+    """`vllm serve MODEL` and its settings as arguments. A model named with a leading dash can only be a folder: it gets `./`."""
+    model = f"./{serve.model}" if serve.model.startswith("-") else serve.model
+    argv = [program, "serve", model]
+    for setting in serve.settings:
+        argv += [setting.flag] if setting.value is None else [setting.flag, setting.value]
+    return argv
+
+
+def write_serve(page: Page, plan: Plan) -> None:
+    """The commands that start the server; nothing where the plan serves nothing."""
+    if plan.serve is None:
+        return
+    page.heading("plan.serve")
+    for setting in plan.serve.environment:
+        if setting.value is not None:
+            page.command(["export", f"{setting.flag}={setting.value}"])
+    page.command(serve_argv(plan.serve, f"{plan.environment_dir}/bin/vllm"))
+
+
+def write_reasons(page: Page, plan: Plan) -> None:
+    """Each setting with its reason."""
+    if plan.serve is None:
+        return
+    page.heading("plan.reasons")
+    for setting in (*plan.serve.environment, *plan.serve.settings):
+        _reason(page, setting)
+
+
+def _reason(page: Page, setting: Setting) -> None:
+    shown = setting.flag if setting.value is None else f"{setting.flag} {setting.value}"
+    page.write(f"{clean(shown)}: {page.catalogue.text(setting.why)}", indent="      ", first="    ", role="faint")
