@@ -70,11 +70,12 @@ class Sampler(MemoryRecord, frozen=True, kw_only=True):
     """The sampler's peak in the profile run and in warm-up: `bytes_per_logit` x rows x vocabulary.
 
     `rows`: `requests` = min(max_num_seqs, batched tokens); `tokens` = every batched token. `buffer_bytes_per_logit` stays for good.
+    `flashinfer` = only where that package's sampler is installed.
     """
 
     bytes_per_logit: float
     runner: Runner | None = None
-    flashinfer: bool | None = None
+    flashinfer: bool = False
     rows: Literal["requests", "tokens"] = "requests"
     buffer_bytes_per_logit: float = 0.0
     keeps_hidden_states: bool = True

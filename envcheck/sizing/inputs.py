@@ -32,7 +32,7 @@ class Card(msgspec.Struct, frozen=True, kw_only=True):
 class SizingInputs(msgspec.Struct, frozen=True, kw_only=True):
     """One question. `weights_gib` = GiB a GPU as measured; `weights_bytes` = the whole checkpoint; both win over the configuration.
 
-    `first_start` False = compiled code of an earlier run is cached. `ram_bytes` = host memory available.
+    `first_start` False = compiled code of an earlier run is cached. `ram_bytes` = host memory. `flashinfer` = that package is installed.
     """
 
     config: Mapping[str, Any]
@@ -46,3 +46,4 @@ class SizingInputs(msgspec.Struct, frozen=True, kw_only=True):
     environment: Mapping[str, str] = {}
     first_start: bool | None = None
     ram_bytes: float | None = None
+    flashinfer: bool = False

@@ -34,7 +34,7 @@ class Peaks(msgspec.Struct, frozen=True):
 def peaks(dims: Dimensions, settings: Settings, rank: Rank, rules: Rules, runner: Runner, cold: bool) -> Peaks:
     """The peaks on one rank."""
     forward_facts = first(rules.forward, lambda r: r.runner in (None, runner)) or _NO_FORWARD
-    sampler_facts = first(rules.sampler, lambda r: r.runner in (None, runner)) or _NO_SAMPLER
+    sampler_facts = first(rules.sampler, lambda r: r.runner in (None, runner) and (settings.flashinfer or not r.flashinfer)) or _NO_SAMPLER
     workspace = workspace_bytes(dims, settings, rank)
     forward = forward_bytes(dims, settings, rank, forward_facts)
     if forward_facts.expert_workspace == "transient":

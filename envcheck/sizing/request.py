@@ -13,7 +13,7 @@ from envcheck.model.memoryfacts import Engine, MemoryFacts
 from envcheck.model.modelspec import ModelSpec
 from envcheck.model.request import Request
 from envcheck.model.units import MIB
-from envcheck.model.versions import compute_capability
+from envcheck.model.versions import ComputeCapability, compute_capability
 from envcheck.sizing.inputs import Card, SizingInputs
 from envcheck.sizing.question import ask
 from envcheck.sizing.release import MemoryTable
@@ -37,8 +37,8 @@ class GpuFacts(Protocol):
         """Whether CPU and GPU share it."""
 
     @property
-    def nvlink(self) -> bool:
-        """Whether boards of this kind are linked."""
+    def kind(self) -> str:
+        """As `data-center` or `consumer`."""
 
     @property
     def nvswitch_board(self) -> bool:
@@ -57,8 +57,8 @@ class Sizer:
     ) -> SizeResult:
         """The budget of a request on a host, with arguments that fit.
 
-        `spec` None = the request's own `model_config`. `release` and `engine` None = not known: then the newest rules hold. Never
-        raises for hostile values.
+        `spec` None = the request's own `model_config`. `release` and `engine` None = not known: then the newest rules hold. An engine that
+        the request names comes first. Never raises for hostile values.
         """
         question = ask(self.inputs(host, request, spec, release, engine), self.table)
         return result(question, suggestion(question))
@@ -76,11 +76,12 @@ class Sizer:
             weights_gib=weights if weights is not None and 0 < weights < 1 << 20 else None,
             card=self.card(host),
             release=release,
-            engine=_engine(engine or request.engine),
+            engine=_engine(request.engine) or _engine(engine),
             serve_args=request.serve_args,
             environment=host.environment if isinstance(host.environment, dict) else {},
             first_start=request.first_start,
             ram_bytes=_ram(host),
+            flashinfer=_has_package(host, "flashinfer-python", "flashinfer"),
         )
 
     def card(self, host: HostReport) -> Card:
@@ -96,7 +97,6 @@ class Sizer:
         facts = self._gpu(name) if name else None
         told = compute_capability(gpu.compute_capability) if isinstance(gpu.compute_capability, str) else None
         capability = told or (compute_capability(facts.compute_capability) if facts else None)
-        linked = gpu.nvlink if isinstance(gpu.nvlink, bool) else bool(facts and (facts.nvlink or facts.nvswitch_board))
         return Card(
             name=name,
             count=count,
@@ -104,10 +104,22 @@ class Sizer:
             nvml_bytes=_mib(gpu.memory_mib) or (facts.memory_mib * MIB if facts and facts.memory_mib else None),
             free_bytes=_mib(gpu.memory_free_mib),
             capability=capability,
-            nvlink=linked,
+            nvlink=gpu.nvlink if isinstance(gpu.nvlink, bool) else _linked(name, facts, capability),
             unified=gpu.unified_memory if isinstance(gpu.unified_memory, bool) else bool(facts and facts.unified_memory),
             wsl=wsl,
         )
+
+
+def _linked(name: str, facts: GpuFacts | None, capability: ComputeCapability | None) -> bool:
+    """Whether several of these are likely linked to each other.
+
+    The large data-centre chips (compute capability x.0 and x.3) come in linked boards unless the name says otherwise; bridges between
+    other cards are an option that a name does not tell.
+    """
+    if facts is None or facts.nvswitch_board:
+        return facts is not None
+    large = capability is not None and capability.major >= 8 and capability.minor in (0, 3)
+    return large and facts.kind == "data-center" and "pcie" not in name.lower()
 
 
 def _engine(told: str | None) -> Engine | None:
@@ -124,6 +136,10 @@ def _mib(value: object) -> float | None:
 
 def _wsl(host: HostReport) -> bool:
     return bool(host.os and host.os.wsl is True)
+
+
+def _has_package(host: HostReport, *names: str) -> bool:
+    return isinstance(host.packages, dict) and any(host.packages.get(name) for name in names)
 
 
 def _ram(host: HostReport) -> float | None:

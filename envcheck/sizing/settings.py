@@ -56,6 +56,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     state_dtype: str | None
     asynchronous: bool | None
     sampler_in_profile: bool
+    flashinfer: bool
 
     @property
     def gpus(self) -> int:
@@ -116,6 +117,7 @@ def settings_of(inputs: SizingInputs, dims: Dimensions, rules: Rules) -> Setting
         state_dtype=word(args, "mamba_ssm_cache_dtype"),
         asynchronous=flag(args, "async_scheduling"),
         sampler_in_profile=not pooling and (base.sampler_when_chunked or not chunked),
+        flashinfer=inputs.flashinfer and flag(inputs.environment, "VLLM_USE_FLASHINFER_SAMPLER") is not False,
     )
 
 

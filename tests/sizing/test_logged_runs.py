@@ -53,6 +53,18 @@ def test_old_samplers_took_more_than_twice_as_much(inputs, table):
     assert peaks == [pytest.approx(4.76, abs=0.03), pytest.approx(1.89, abs=0.03)]
 
 
+def test_the_sampler_of_an_installed_package(inputs, table):
+    # Qwen2-7B on A100, vLLM 0.10.1.1 with FlashInfer: 0.55 GiB besides weights and cache, 256 sequences.
+    card = Card(name="NVIDIA A100-SXM4-80GB", count=1, total_bytes=79.25 * GIB, capability=ComputeCapability(8, 0), nvlink=True)
+    question = inputs("qwen2.5-7b", "0.10.1.1", card, max_model_len=16384)
+    with_it = size(msgspec.structs.replace(question, flashinfer=True), table).per_gpu_gib
+    assert with_it.budget - with_it.weights - with_it.kv_cache == pytest.approx(0.55, abs=NOISE)
+    without = size(question, table).per_gpu_gib
+    assert without.sampler > 2.5 * with_it.sampler
+    switched_off = msgspec.structs.replace(question, flashinfer=True, environment={"VLLM_USE_FLASHINFER_SAMPLER": "0"})
+    assert size(switched_off, table).per_gpu_gib == without
+
+
 def test_logits_of_every_token_before_0_7_3(config, table):
     # vllm-project/vllm issue 12529: 12,288 batched tokens x 152,064 of vocabulary x 2 bytes on cards of 8 GiB.
     card = Card(name="NVIDIA GeForce RTX 3070", count=4, total_bytes=7.66 * GIB, capability=ComputeCapability(8, 6))

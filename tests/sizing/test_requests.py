@@ -18,7 +18,7 @@ class A10(msgspec.Struct, frozen=True):
     compute_capability: str = "8.6"
     memory_mib: int | None = 23028
     unified_memory: bool = False
-    nvlink: bool = False
+    kind: str = "data-center"
     nvswitch_board: bool = False
 
 
@@ -44,6 +44,22 @@ def test_what_the_host_measures_counts_more(sizer):
     assert card.total_bytes == 20000 * 2**20
     assert card.nvml_bytes == 24000 * 2**20
     assert card.capability == (9, 0)
+
+
+@pytest.mark.parametrize(
+    ("name", "capability", "kind", "board", "linked"),
+    [
+        ("NVIDIA H100 80GB HBM3", "9.0", "data-center", True, True),
+        ("NVIDIA H100 80GB", "9.0", "data-center", False, True),  # the name does not say which board
+        ("NVIDIA H100 PCIe", "9.0", "data-center", False, False),
+        ("NVIDIA A10", "8.6", "data-center", False, False),
+        ("NVIDIA GeForce RTX 3090", "8.6", "consumer", False, False),  # a bridge is an option
+    ],
+)
+def test_cards_that_are_linked(facts, name, capability, kind, board, linked):
+    sizer = Sizer(facts, lambda _: A10(capability, None, False, kind, board))
+    assert sizer.card(host(gpus=[{"name": name}])).nvlink is linked
+    assert sizer.card(host(gpus=[{"name": name, "nvlink": not linked}])).nvlink is not linked
 
 
 def test_the_smallest_of_several_cards_decides(sizer):
