@@ -63,15 +63,15 @@ def test_signs_of_patterns_in_a_path(host):
 
 
 def test_relative_paths_and_the_home_folder(host):
-    system = host({"/work/q/config.json": CONFIG, "/home/u/q/config.json": b'{"hidden_size": 1}'}, env={"HOME": "/home/u"})
-    assert find_model("./q", system, nothing, Places(HUB, working_dir="/work")).config["hidden_size"] == 3584
-    assert find_model("q", system, nothing, Places(HUB, working_dir="/work")).config["hidden_size"] == 3584
+    system = host({"/srv/q/config.json": CONFIG, "/home/u/q/config.json": b'{"hidden_size": 1}'}, env={"HOME": "/home/u"})
+    assert find_model("./q", system, nothing, Places(HUB, working_dir="/srv")).config["hidden_size"] == 3584
+    assert find_model("q", system, nothing, Places(HUB, working_dir="/srv")).config["hidden_size"] == 3584
     assert find_model("~/q", system, nothing, ONLINE).config["hidden_size"] == 1
 
 
 def test_a_local_folder_wins_over_the_hub_s_name(host):
-    system = host({f"/work/{NAME}/config.json": b'{"hidden_size": 1}'})
-    spec = find_model(NAME, system, only(Card(NAME, {"hidden_size": 2})), Places(HUB, working_dir="/work"))
+    system = host({f"/srv/{NAME}/config.json": b'{"hidden_size": 1}'})
+    spec = find_model(NAME, system, only(Card(NAME, {"hidden_size": 2})), Places(HUB, working_dir="/srv"))
     assert spec.config == {"hidden_size": 1}
 
 
@@ -181,7 +181,7 @@ def test_a_token_that_is_none(host, token):
 def test_hostile_names_are_refused_and_asked_of_nobody(host, name):
     system = host(env={"HOME": "/home/u"})
     with pytest.raises(UsageError) as caught:
-        find_model(name, system, nothing, Places(HUB, working_dir="/work"))
+        find_model(name, system, nothing, Places(HUB, working_dir="/srv"))
     assert system.asked == []
     assert all(str(value).isprintable() and len(str(value)) <= 420 for value in caught.value.text.params.values())
 
