@@ -9,8 +9,10 @@ from envcheck.probes.facts import Facts, all_of, first_found
 from envcheck.probes.libraries import driver_name_version, find_library, loader_folders
 from envcheck.probes.look import Look, nvml
 from envcheck.probes.nvidia_smi import banner
+from envcheck.system.port import NvmlReport
 
 FIELDS = ("driver.version", "driver.cuda", "driver.flavour", "driver.library_version", "driver.nvml")
+NO_DRIVER = ("LibraryNotFound", "DriverNotLoaded")
 PROC = "/proc/driver/nvidia/version"
 
 
@@ -21,15 +23,21 @@ def probe(look: Look) -> Facts:
     smi = Absent("not needed") if isinstance(kernel, Found) or report.status == "ok" else look.once(banner)
     if bare and isinstance(kernel, Absent) and not isinstance(smi, Found):
         return all_of(FIELDS, Absent("no kernel module, no driver library"))
-    stated = Found(report.driver_version, "NVML") if report.status == "ok" and report.driver_version else Absent("NVML does not say")
     told = Found(smi.value.driver, smi.source) if isinstance(smi, Found) else smi
     return {
-        "driver.version": first_found((kernel, stated, told)),
+        "driver.version": first_found((kernel, _by_nvml(report), told)),
         "driver.cuda": cuda_level(look),
         "driver.flavour": flavour(look),
         "driver.library_version": library,
         "driver.nvml": Found(report.status, "NVML"),
     }
+
+
+def _by_nvml(report: NvmlReport) -> Fact[str]:
+    """NVML's word on the release, all there is under WSL. A library that was loaded and failed leaves open whether a driver runs."""
+    if report.driver_version:
+        return Found(report.driver_version, "NVML")
+    return Absent(f"NVML: {report.status}") if report.status in NO_DRIVER else Unreadable(f"NVML: {report.status}")
 
 
 def parse_proc_version(text: str) -> tuple[str, str] | None:

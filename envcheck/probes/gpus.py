@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from envcheck.model.fact import Absent, Fact, Found, Unreadable
 from envcheck.model.host import Gpu
 from envcheck.model.units import MIB
-from envcheck.probes.driver import kernel_version
+from envcheck.probes.driver import NO_DRIVER, kernel_version
 from envcheck.probes.facts import Facts
 from envcheck.probes.look import Look, nvml
 from envcheck.probes.memory import available_mib, total_mib
@@ -37,9 +37,10 @@ def probe(look: Look) -> Facts:
     """The list under `gpus`, and `gpus.<place>.<field>` for each value that could not be had."""
     report = look.once(nvml)
     if report.status == "ok" or report.gpus:
-        gpus = [gpu for device in report.gpus for gpu in _expanded(look, device)]
-        gpus += _unanswered(report)
-        return {"gpus": Found(gpus, "NVML"), **_gaps(report)}
+        entries = [entry for device in report.gpus for entry in _entries(look, device)]
+        gpus = [gpu for gpu, _ in entries] + _unanswered(report)
+        gaps = {f"gpus.{place}.{field}": gap for place, entry in enumerate(entries) for field, gap in _gaps(*entry)}
+        return {"gpus": Found(gpus, "NVML"), **gaps}
     listed = list(_listed_by_module(look))
     if listed:
         return {"gpus": Found(listed, "/proc/driver/nvidia/gpus")}
@@ -51,19 +52,29 @@ def _none(look: Look, report: NvmlReport) -> Fact[list[Gpu]]:
     if look.system.exists("/etc/nv_tegra_release"):
         return Unreadable("Jetson: its GPU is not on the PCI bus")
     bus, kernel = look.once(functions), look.once(kernel_version)
-    if report.status in ("LibraryNotFound", "DriverNotLoaded") and not isinstance(kernel, Found):
+    if report.status in NO_DRIVER and not isinstance(kernel, Found):
         return Found([], f"NVML: {report.status}")
-    if isinstance(bus, Found | Absent) and not nvidia(look, "gpu") and isinstance(kernel, Absent):
+    # Without an answer of NVML the bus decides, unless NVML was loaded: WSL has no such bus and yet a GPU.
+    if report.status == "ForkFailed" and isinstance(bus, Found) and not nvidia(look, "gpu") and isinstance(kernel, Absent):
         return Found([], "no NVIDIA GPU on the PCI bus, no kernel module")
     return Unreadable(f"NVML: {report.status}")
 
 
-def _expanded(look: Look, device: NvmlGpu) -> list[Gpu]:
-    """One entry, or one a MIG device: CUDA uses a divided GPU only through its parts."""
+def _entries(look: Look, device: NvmlGpu) -> list[tuple[Gpu, dict[str, str]]]:
+    """One entry, or one a MIG device, for CUDA uses a divided GPU only through its parts; with the reads that failed."""
     gpu = to_gpu(device)
     if gpu.unified_memory is True:
         gpu = _with_system_memory(look, gpu)
-    return [_slice(gpu, part) for part in device.mig_devices] if device.mig_current and device.mig_devices else [gpu]
+    if device.mig_current and device.mig_devices:
+        return [(_slice(gpu, part), {**device.errors, **part.errors}) for part in device.mig_devices]
+    return [(gpu, device.errors)]
+
+
+def _gaps(gpu: Gpu, errors: dict[str, str]) -> Iterator[tuple[str, Unreadable]]:
+    for field, read in _READS.items():
+        if getattr(gpu, field) is UNSET:
+            lost = gpu.error if isinstance(gpu.error, str) else "does not say"
+            yield field, Unreadable(f"NVML: {errors.get(read, lost)}")
 
 
 def to_gpu(device: NvmlGpu) -> Gpu:
@@ -139,16 +150,6 @@ def _unanswered(report: NvmlReport) -> list[Gpu]:
     """GPUs that NVML announced and never told of, because it hung or died on the way."""
     told = {device.index for device in report.gpus}
     return [Gpu(index=index, error=report.status) for index in range(min(report.gpu_count or 0, 256)) if index not in told]
-
-
-def _gaps(report: NvmlReport) -> Facts:
-    found: Facts = {}
-    for device in report.gpus:
-        for field, read in _READS.items():
-            error = device.lost or device.errors.get(read)
-            if error and error != "NotSupported":
-                found[f"gpus.{device.index}.{field}"] = Unreadable(f"NVML: {error}")
-    return found
 
 
 def parse_information(text: str) -> Gpu:

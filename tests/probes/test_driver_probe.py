@@ -158,6 +158,11 @@ def test_a_compat_copy_is_not_the_drivers_library(look):
     assert driver.library_version(visit).value == "535.161.08"
 
 
+@pytest.mark.parametrize(("status", "kind"), [("Timeout", Unreadable), ("DriverNotLoaded", Absent)])
+def test_without_kernel_files_nvmls_failure_decides_what_is_known(look, status, kind):
+    assert isinstance(driver.probe(look(nvml=NvmlReport(status)))["driver.version"], kind)
+
+
 def test_a_file_that_may_not_be_read_is_not_an_absent_driver(look):
     visit = look(
         files={

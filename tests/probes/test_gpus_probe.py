@@ -119,6 +119,27 @@ def test_nobody_knows_where_nvml_fails_and_hardware_is_there(look, bus, status):
     assert gpus.probe(visit)["gpus"] == Unreadable(f"NVML: {status}")
 
 
+@pytest.mark.parametrize("status", ["Timeout", "Crashed", "LibRmVersionMismatch"])
+def test_nobody_knows_where_a_loaded_library_fails_without_a_bus(look, status):
+    """As under WSL, which has neither PCI devices nor a kernel module."""
+    assert isinstance(gpus.probe(look(nvml=NvmlReport(status)))["gpus"], Unreadable)
+
+
+def test_the_bus_decides_where_nobody_could_ask_nvml(look, bus):
+    assert gpus.probe(look(files=bus(), nvml=NvmlReport("ForkFailed")))["gpus"].value == []
+    assert isinstance(gpus.probe(look(nvml=NvmlReport("ForkFailed")))["gpus"], Unreadable)
+
+
+def test_a_mig_device_whose_memory_cannot_be_read_says_why(look):
+    part = NvmlMigDevice("MIG-a", "NVIDIA H100 80GB HBM3 MIG 1g.10gb", errors={"memory": "NotSupported"})
+    whole = NvmlMigDevice("MIG-b", "NVIDIA H100 80GB HBM3 MIG 1g.10gb", 9984 * MIB, 9900 * MIB)
+    parent = NvmlGpu(index=0, memory_total_bytes=81559 * MIB, mig_current=True, mig_devices=[whole, part])
+    facts = gpus.probe(look(nvml=NvmlReport("ok", gpus=[parent], gpu_count=1)))
+    assert facts["gpus"].value[1].memory_mib is UNSET
+    assert facts["gpus.1.memory_mib"] == Unreadable("NVML: NotSupported")
+    assert "gpus.0.memory_mib" not in facts
+
+
 def test_nobody_knows_on_a_jetson(look):
     assert isinstance(gpus.probe(look(files={"/etc/nv_tegra_release": "# R36 (release)"}))["gpus"], Unreadable)
 
