@@ -6,10 +6,10 @@ from typing import Literal
 
 import msgspec
 
-from envcheck.model.finding import Verdict
+from envcheck.model.finding import Finding, Verdict
 from envcheck.model.report import CheckReport
 from envcheck.render.catalogue import Catalogue
-from envcheck.render.findings_text import write_findings
+from envcheck.render.findings_text import write_findings, write_remedy
 from envcheck.render.host_line import SEPARATOR, host_line
 from envcheck.render.layout import wrap_parts
 from envcheck.render.page import Page
@@ -37,11 +37,11 @@ def check_text(report: CheckReport, catalogue: Catalogue, view: View, paint: Pai
         return page.finish()
     for line in wrap_parts(host_line(report.host, catalogue, view.cloud_name), SEPARATOR, indent="  "):
         page.raw(line)
-    _write_binding(page, report)
+    said = _write_binding(page, report)
     _write_undecided(page, report)
     _write_commands(page, report)
     _write_others(page, report, view.detail == "full")
-    write_findings(page, report.findings, view.findings, view.detail == "full")
+    write_findings(page, report.findings, view.findings, view.detail == "full", said)
     _write_hints(page, report, view)
     return page.finish()
 
@@ -51,12 +51,24 @@ def _subject(report: CheckReport) -> str | None:
     return stack_name(stack) if report.subject == "any" and stack and stack.vllm == report.vllm else report.vllm
 
 
-def _write_binding(page: Page, report: CheckReport) -> None:
+def _write_binding(page: Page, report: CheckReport) -> str:
+    """What decides: on a blocked host the first finding with its way out, else what keeps the newest release away. The detail said."""
+    if report.verdict is Verdict.BLOCKED and report.findings:
+        return _write_obstacle(page, report.findings[0])
     if report.binding is None:
-        return
-    blocked = report.verdict is Verdict.BLOCKED
-    page.heading("check.binding-blocked" if blocked else "check.binding-newer", release=report.binding_release or report.newest)
+        return ""
+    page.heading("check.binding-newer", release=report.binding_release or report.newest)
     page.write(clash_sentence(report.binding, page.catalogue), indent="  ")
+    return page.catalogue.text(report.binding.detail)
+
+
+def _write_obstacle(page: Page, finding: Finding) -> str:
+    detail = page.catalogue.text(finding.detail)
+    page.heading("check.binding-blocked")
+    page.write(detail, indent="  ")
+    for remedy in finding.remedies[:1]:
+        write_remedy(page, remedy, "  ")
+    return detail
 
 
 def _write_undecided(page: Page, report: CheckReport) -> None:
@@ -76,6 +88,8 @@ def _write_commands(page: Page, report: CheckReport) -> None:
         page.write(page.catalogue.text(note))
     if report.plan.install and report.verdict is Verdict.UNKNOWN:
         page.heading("check.install-unknown")
+    elif report.plan.install and report.plan.stack and report.verdict is Verdict.BLOCKED and report.subject == "any":
+        page.heading("check.install-after")
     for recipe in report.plan.install:
         page.heading(f"check.install-{recipe.tool}")
         page.steps(recipe.steps)

@@ -9,7 +9,7 @@ from envcheck.render.layout import WIDTH, cells
 
 _EXPANDING = frozenset("$`\\")
 _KEYWORDS = frozenset(
-    [
+    (
         "if",
         "then",
         "else",
@@ -27,7 +27,7 @@ _KEYWORDS = frozenset(
         "function",
         "time",
         "coproc",
-    ]
+    )
 )
 _UNSAFE_IN_DOUBLE = _EXPANDING | {'"', "!"}
 

@@ -13,14 +13,17 @@ from envcheck.render.paint import OF_SEVERITY
 _INDENT = "    "
 
 
-def write_findings(page: Page, findings: Sequence[Finding], limit: int, verbose: bool) -> None:
-    """At most `limit` findings (all with `verbose`, then with evidence and sources), and how many were held back."""
+def write_findings(page: Page, findings: Sequence[Finding], limit: int, verbose: bool, said: str = "") -> None:
+    """At most `limit` findings (all with `verbose`, then with evidence and sources), and how many were held back.
+
+    `said` = a detail that stands on the page already and is not said again.
+    """
     if not findings:
         return
     page.heading("findings.heading", counts=_counts(page, findings))
     shown = findings if verbose else findings[:limit]
     for finding in shown:
-        _write_finding(page, finding, verbose)
+        _write_finding(page, finding, verbose, said)
     if len(shown) < len(findings):
         page.say("findings.more", indent="  ", role="faint", count=len(findings) - len(shown))
 
@@ -34,13 +37,15 @@ def _counts(page: Page, findings: Sequence[Finding]) -> tuple[str, ...]:
     )
 
 
-def _write_finding(page: Page, finding: Finding, verbose: bool) -> None:
+def _write_finding(page: Page, finding: Finding, verbose: bool, said: str) -> None:
     label = page.catalogue.say(f"severity.{finding.severity.value}")
     head = page.catalogue.say("findings.head", severity=label, title=page.catalogue.title(finding.code), code=finding.code)
     page.write(head, "  ", role=OF_SEVERITY[finding.severity])
-    page.write(page.catalogue.text(finding.detail), _INDENT)
+    detail = page.catalogue.text(finding.detail)
+    if detail != said:
+        page.write(detail, _INDENT)
     for remedy in finding.remedies if verbose else finding.remedies[:1]:
-        _write_remedy(page, remedy)
+        write_remedy(page, remedy, _INDENT)
     if verbose and finding.evidence:
         evidence = msgspec.json.encode(finding.evidence).decode("utf-8", "replace")
         page.write(page.catalogue.say("findings.evidence", evidence=evidence), _INDENT, role="faint")
@@ -48,8 +53,9 @@ def _write_finding(page: Page, finding: Finding, verbose: bool) -> None:
         page.write(page.catalogue.say("findings.sources", sources=finding.sources), _INDENT, role="faint")
 
 
-def _write_remedy(page: Page, remedy: Remedy) -> None:
+def write_remedy(page: Page, remedy: Remedy, indent: str) -> None:
+    """A way out and its commands."""
     key = "findings.fix-root" if remedy.needs_root else "findings.fix"
-    page.write(page.catalogue.say(key, note=page.catalogue.text(remedy.note)), _INDENT + "   ", first=_INDENT)
+    page.write(page.catalogue.say(key, note=page.catalogue.text(remedy.note)), indent + "   ", first=indent)
     for command in remedy.commands:
-        page.shell(command, _INDENT + "  ")
+        page.shell(command, indent + "  ")

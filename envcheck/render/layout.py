@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 WIDTH = 80
-_HARD_SPACE = "\u00a0"
 _NOT_FIRST = frozenset("，。、；：？！）】》”’%…,.;:?!)]}")  # a line must not begin with these
 
 
@@ -72,10 +71,18 @@ def _fitting(text: str, width: int) -> int:
 
 
 def wrap_parts(text: str, separator: str, width: int = WIDTH, indent: str = "") -> list[str]:
-    """Lines broken at the separators as far as the parts between them fit a line."""
-    room = width - cells(indent)
-    parts = [part.replace(" ", _HARD_SPACE) if cells(part) + cells(separator) <= room else part for part in text.split(separator)]
-    return [line.replace(_HARD_SPACE, " ") for line in wrap(separator.join(parts), width, indent, first="")]
+    """Lines broken behind the separators; a part wider than a line is broken like any text. The indent begins with the second line."""
+    *heads, last = text.split(separator)
+    lines: list[str] = []
+    current = ""
+    for part in (*(head + separator.rstrip() for head in heads), last):
+        lead = indent if lines else ""
+        if current and cells(lead + current) + 1 + cells(part) > width:
+            lines += wrap(current, width, indent, first=lead)
+            current = part
+        else:
+            current = f"{current} {part}" if current else part
+    return lines + wrap(current, width, indent, first=indent if lines else "")
 
 
 def wrap(text: str, width: int = WIDTH, indent: str = "", first: str | None = None) -> list[str]:
