@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 WIDTH = 80
+_NARROWEST = 8  # cells a line has at least, however deep it is indented
 _NOT_FIRST = frozenset("，。、；：？！）】》”’%…,.;:?!)]}")  # a line must not begin with these
 
 
@@ -88,13 +89,14 @@ def wrap_parts(text: str, separator: str, width: int = WIDTH, indent: str = "") 
 def wrap(text: str, width: int = WIDTH, indent: str = "", first: str | None = None) -> list[str]:
     """Lines of at most `width` cells, the first led by `first` (default: the indent), the others by `indent`."""
     lead = indent if first is None else first
-    room = width - max(cells(indent), cells(lead))
+    narrow = max(width - max(cells(indent), cells(lead)), _NARROWEST)
     lines: list[str] = []
     line, used = "", 0
-    for piece, space in _pieces(text, max(room, 8)):
+    for piece, space in _pieces(text, narrow):
         size = cells(piece)
         gap = 1 if space and line else 0
-        if line and used + gap + size > max(room, 8):
+        room = max(width - cells(indent if lines else lead), _NARROWEST)
+        if line and used + gap + size > room:
             lines.append(line)
             line, used = piece, size
         else:
