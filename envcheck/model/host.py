@@ -188,7 +188,7 @@ class Provenance(msgspec.Struct, frozen=True, omit_defaults=True):
 class HostReport(msgspec.Struct, frozen=True, omit_defaults=True):
     """Everything known of one host. JSON both ways; unknown keys are ignored on input."""
 
-    schema: str = SCHEMA
+    schema: str | UnsetType = UNSET
     os: OperatingSystem | UnsetType | None = UNSET
     python: Python | UnsetType | None = UNSET
     driver: Driver | UnsetType | None = UNSET

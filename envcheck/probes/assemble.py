@@ -9,6 +9,7 @@ from msgspec import UNSET
 
 from envcheck.model.fact import Absent, Fact, Found, Unreadable
 from envcheck.model.host import (
+    SCHEMA,
     Cloud,
     Container,
     Cudnn,
@@ -60,7 +61,7 @@ def assemble(facts: Facts) -> HostReport:
         if gap:
             states[part] = gap
     provenance = {path: _provenance(states[path]) for path in sorted(states)}
-    return HostReport(**values, provenance=provenance)
+    return HostReport(schema=SCHEMA, **values, provenance=provenance)
 
 
 def _part(kind: type[msgspec.Struct], fields: Facts) -> tuple[Any, Absent | Unreadable | None]:
