@@ -80,7 +80,8 @@ def test_an_interpreter_that_is_not_there_is_the_users_error(in_memory):
 def test_a_whole_part_nobody_could_read_is_missing_not_empty():
     report = assemble({path: Unreadable("no") for path in document_paths()})
     paths = {*document_paths(), *(path.split(".")[0] for path in document_paths())}
-    assert msgspec.to_builtins(report) == {"provenance": {path: {"state": "unreadable", "why": "no"} for path in sorted(paths)}}
+    provenance = {path: {"state": "unreadable", "why": "no"} for path in sorted(paths)}
+    assert msgspec.to_builtins(report) == {"schema": "envcheck.host/1", "provenance": provenance}
 
 
 PARSERS = (
