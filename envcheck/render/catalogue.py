@@ -86,10 +86,6 @@ class Catalogue:
     def _sentence(self, key: str) -> str | None:
         return self._own.get(key) or _sentences("en").get(key)
 
-    def knows(self, key: str) -> bool:
-        """Whether any language has a sentence under this key."""
-        return self._sentence(key) is not None
-
     def text(self, text: Text) -> str:
         """The sentence of a Text. Never raises: a missing parameter stays visible as its placeholder."""
         sentence = self._sentence(text.key)

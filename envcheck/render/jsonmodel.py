@@ -12,6 +12,7 @@ from envcheck.model.host import HostReport
 
 CHECK_SCHEMA = "envcheck.check/1"
 PLAN_SCHEMA = "envcheck.plan/1"
+WRITTEN_SCHEMA = "envcheck.written/1"
 SIZE_SCHEMA = "envcheck.size/1"
 EXPLAIN_SCHEMA = "envcheck.explain/1"
 VALIDATE_SCHEMA = "envcheck.validate/1"
@@ -165,6 +166,13 @@ class PlanOut(msgspec.Struct, frozen=True):
     findings: list[FindingOut]
     environment_dir: str
     notes: list[str]
+
+
+class WrittenOut(msgspec.Struct, frozen=True):
+    """The files that `plan -o` wrote."""
+
+    files: list[str]
+    schema: str = WRITTEN_SCHEMA
 
 
 class CheckOut(msgspec.Struct, frozen=True):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import click
 
-from envcheck.cli.exits import of_verdict
 from envcheck.cli.options import Common, common
 from envcheck.cli.output import json_out, schema_out, to_stdout
 from envcheck.errors import ExitCode
@@ -36,4 +35,6 @@ def command(asked: Common, vllm: str | None, model: str | None) -> int:
         from envcheck.render.check_text import check_text
 
         to_stdout(check_text(report, asked.catalogue, view_of(report.host, matrix, asked), asked.paint))
+    from envcheck.cli.exits import of_verdict
+
     return of_verdict(report.verdict)

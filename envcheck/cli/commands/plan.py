@@ -6,10 +6,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from envcheck.cli.exits import of_plan
 from envcheck.cli.options import SERVE_SETTINGS, Common, common, own_options
 from envcheck.cli.output import json_out, schema_out, to_stdout
-from envcheck.errors import ExitCode
+from envcheck.errors import ExitCode, UsageError
 
 if TYPE_CHECKING:
     from envcheck.model.plan import Plan
@@ -24,14 +23,13 @@ if TYPE_CHECKING:
 def command(asked: Common, serve_words: tuple[str, ...], vllm: str | None, model: str | None, folder: str | None) -> int:
     """Plan the install and the serve command for this host (or --host). Arguments of `vllm serve` may follow; they are kept."""
     if asked.schema:
-        from envcheck.render.jsonmodel import PlanOut
+        from envcheck.render.jsonmodel import PlanOut, WrittenOut
 
-        schema_out(PlanOut)
+        schema_out(WrittenOut if folder else PlanOut)
         return int(ExitCode.READY)
     from envcheck.cli.answer import answer
     from envcheck.cli.serve_args import parse_serve_args
     from envcheck.cli.world import load_host, load_matrix
-    from envcheck.errors import UsageError
     from envcheck.model.request import Request
 
     serve_args = parse_serve_args(serve_words, own_options(command))
@@ -45,6 +43,8 @@ def command(asked: Common, serve_words: tuple[str, ...], vllm: str | None, model
         _write(report.plan, folder, asked)
     else:
         _show(report.plan, asked)
+    from envcheck.cli.exits import of_plan
+
     return of_plan(report)
 
 
@@ -68,6 +68,8 @@ def _write(plan: Plan, folder: str, asked: Common) -> None:
     catalogue = asked.catalogue
     paths = write_files(folder, plan_files(plan, catalogue, __version__))
     if asked.output == "json":
-        json_out({"schema": "envcheck.written/1", "files": paths})
+        from envcheck.render.jsonmodel import WrittenOut
+
+        json_out(WrittenOut(paths))
     elif not asked.quiet:
         to_stdout(written_text(plan, paths, catalogue, asked.paint))

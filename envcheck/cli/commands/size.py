@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 import click
 
-from envcheck.cli.exits import of_size
 from envcheck.cli.options import SERVE_SETTINGS, Common, common, own_options
 from envcheck.cli.output import json_out, schema_out, to_stdout
 from envcheck.errors import ExitCode, UsageError
@@ -24,9 +23,9 @@ if TYPE_CHECKING:
 @common()
 def command(asked: Common, words: tuple[str, ...], vllm: str | None, gpu: str | None) -> int:
     """Size a model (hub id or local folder). Arguments of `vllm serve` may follow it. Exit status 0 fits, 1 does not, 3 unknown."""
-    from envcheck.render.jsonmodel import SizeOut
-
     if asked.schema:
+        from envcheck.render.jsonmodel import SizeOut
+
         schema_out(SizeOut)
         return int(ExitCode.READY)
     from envcheck.cli.serve_args import parse_serve_args
@@ -70,4 +69,6 @@ def _size(asked: Common, request: Request, matrix: Matrix, host: HostReport) -> 
         catalogue = asked.catalogue
         subject = catalogue.say("size.subject", model=request.model, gpus=gpu_line(host, catalogue), vllm=release.raw)
         to_stdout(size_text(result, subject, catalogue, verbose=asked.verbose, paint=asked.paint))
+    from envcheck.cli.exits import of_size
+
     return of_size(result.verdict)
