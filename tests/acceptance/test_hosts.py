@@ -12,6 +12,7 @@ import pytest
 
 from envcheck.cli.main import main
 from envcheck.render.jsonmodel import CheckOut
+from envcheck.render.layout import cells
 
 HOSTS = sorted(path.parent for path in (Path(__file__).parents[1] / "hosts").glob("*/expected.json"))
 VERDICTS = {"ready": 0, "ready-with-warnings": 0, "blocked": 1, "unknown": 3}
@@ -94,7 +95,7 @@ def fact(document: Any, path: str) -> Any:
     return document
 
 
-def test_both_languages_have_every_sentence(host: Path, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
+def test_both_languages_have_every_sentence_within_80_columns(host: Path, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
     import re
 
     for lang in ("en", "zh"):
@@ -104,3 +105,9 @@ def test_both_languages_have_every_sentence(host: Path, capfdbinary: pytest.Capt
             bare_keys = re.findall(r"\b(?:finding|remedy|clash|plan|check|undecided|size|probe)\.[a-z-]+\.[a-z.-]+(?: \([a-z_]+=|\n)", text)
             assert bare_keys == []
             assert re.findall(r"\{[a-z_]+\}", text) == []
+            assert [line for line in text.splitlines() if cells(line) > 80 and not may_be_wide(line)] == []
+
+
+def may_be_wide(line: str) -> bool:
+    """Addresses and quoted words of commands are copied whole."""
+    return "://" in line or line.strip().startswith(("-c ", "'"))

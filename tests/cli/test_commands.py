@@ -266,3 +266,17 @@ def test_a_fault_in_the_facts_is_shown_with_its_place(envcheck: Run, tmp_path: P
     answer: dict[str, Any] = json.loads(out)
     assert status == 4
     assert any(problem["file"].endswith("torch.json") and "relased" in problem["what"] for problem in answer["problems"])
+
+
+@pytest.mark.parametrize("lang", ["en", "zh"])
+def test_no_explain_page_is_wider_than_80_cells(lang: str) -> None:
+    from envcheck.render.catalogue import Catalogue
+    from envcheck.render.explain_text import explain_text
+    from envcheck.render.jsonout import explain_out
+    from envcheck.render.layout import cells
+
+    catalogue = Catalogue(lang)  # type: ignore[arg-type]
+    for code in catalogue.codes():
+        page = explain_out(code, catalogue)
+        assert page is not None
+        assert max(map(cells, explain_text(page, catalogue).splitlines())) <= 80, code
