@@ -117,7 +117,8 @@ def carry_out(recipe: InstallRecipe, folder: Path) -> str:
         if "--upgrade" in step.argv:
             assert step.argv[-1] == "pip"
             continue
-        argv = [find_uv_bin() if argument == "uv" else argument for argument in step.argv]
+        here = {"uv": find_uv_bin(), HERE: sys.executable}  # which interpreters lie on PATH is another question
+        argv = [here.get(argument, argument) for argument in step.argv]
         done = subprocess.run(argv, cwd=folder, env=environment(folder), capture_output=True, text=True, timeout=300, check=False)
         assert done.returncode == 0, f"{argv}: {done.stderr[-2000:]}"
         printed = done.stdout
