@@ -1,8 +1,6 @@
 """`python -m envcheck` is the same program as the command `envcheck`."""
 
-import sys
-
-from envcheck.cli.main import main
+from envcheck.cli.main import entry
 
 if __name__ == "__main__":
-    sys.exit(main())
+    entry()

@@ -46,11 +46,14 @@ def command(asked: Common, file: str) -> int:
 
 def _answer_all(stream: BufferedReader, answerer: Answerer) -> int:
     """Answer until the end of input, or until nobody reads the answers; they go out after each arrival, so a pausing pipe gets its own."""
+    import gc
+
     import msgspec
 
     from envcheck.cli.lines import groups
     from envcheck.render.jsonmodel import BatchError
 
+    gc.enable()  # a batch may be without end
     encoder = msgspec.json.Encoder()
     failed = False
     number = 0
