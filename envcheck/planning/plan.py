@@ -50,7 +50,7 @@ def make_plan(
         size=size,
         findings=tuple(finding for finding in judgement.findings if _belongs(finding)),
         environment_dir=directory,
-        notes=tuple(_notes(chosen, wanted, bool(mirrors))),
+        notes=tuple(_notes(chosen, wanted, matrix, bool(mirrors))),
     )
 
 
@@ -58,12 +58,15 @@ def _belongs(finding: Finding) -> bool:
     return finding.severity is not Severity.INFO
 
 
-def _notes(choice: StackChoice, stack: Stack | None, mainland: bool) -> Iterator[Text]:
+def _notes(choice: StackChoice, stack: Stack | None, matrix: Matrix, mainland: bool) -> Iterator[Text]:
     if choice.installed and choice.stack:
         yield Text("plan.note.installed", {"vllm": choice.stack.vllm})
     if stack is not None and choice.stack is None:
         yield Text("plan.note.way-out", {"vllm": f"{stack.vllm}+{stack.variant}" if stack.variant else stack.vllm})
     if stack is not None and stack.url and mainland:
         yield Text("plan.note.github", {"url": stack.url})
+    release = matrix.release(stack.vllm) if stack else None
+    if release is not None and matrix.later_posts(release):
+        yield Text("plan.note.later-post", {"vllm": release.raw, "later": matrix.later_posts(release)[0].raw})
     if stack is not None and stack.engine == "v0":
         yield Text("plan.note.v0", {"vllm": stack.vllm})

@@ -119,17 +119,19 @@ def kinds(situation: Situation, matrix: Matrix) -> Iterator[Finding]:
 def fabric(situation: Situation, matrix: Matrix) -> Iterator[Finding]:
     """An NVSwitch host whose fabric is not up: CUDA fails with error 802 while NVML looks healthy."""
     host = situation.host
-    if part(host.fabric, "nvswitch") is not True:
+    switch = part(host.fabric, "nvswitch")
+    board = len(situation.usable_gpus) > 1 and all(gpu.model is not None and gpu.model.nvswitch_board for gpu in situation.usable_gpus)
+    if switch is False or (switch is None and not board):
         return
     manager, state = text(host.fabric, "manager"), text(host.fabric, "state")
     if state == "completed" or (manager == "running" and state in ("", "unsupported")):
         return
     start = remedy("service", "start-fabric-manager", "sudo systemctl enable --now nvidia-fabricmanager", root=True)
-    down = manager in ("stopped", "absent")
-    if down or state in ("not-started", "in-progress"):
+    down, failed = manager in ("stopped", "absent"), state.startswith("failed")
+    if down or failed or state in ("not-started", "in-progress"):
         key = "service" if down else "progress" if state == "in-progress" else "detail"
         # Inside a container the host's service cannot be seen, so its absence there proves nothing.
-        sure = state in ("not-started", "in-progress") or not text(host.container, "kind")
+        sure = failed or state in ("not-started", "in-progress") or not text(host.container, "kind")
         yield (error if sure else warning)("fabric-manager-not-ready", key, remedies=(start,), manager=manager, state=state)
 
 

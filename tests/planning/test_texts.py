@@ -98,8 +98,10 @@ PLANS: list[tuple[str, str, str, dict[str, Any], str | None]] = [
     ("NVIDIA A10", "8.6", "535.161.08", {"python": {"version": "3.8.10"}, "cloud": {"provider": "huawei"}}, None),
     ("NVIDIA A10", "8.6", "535.161.08", {"packages": {"vllm": "0.19.1"}, "torch": {"version": "2.10.0+cu128", "cuda": "12.8"}}, None),
     ("Tesla T4", "7.5", "535.161.08", {}, "0.8.5.post1"),
+    ("NVIDIA A10", "8.6", "535.161.08", {}, "0.8.5"),
     ("NVIDIA A10", "8.6", "535.161.08", {"os": {}, "driver": {}}, None),
     ("NVIDIA A10", "8.6", "535.161.08", {"gpus": [{"name": "NVIDIA Nonesuch"}]}, None),
+    ("NVIDIA A10", "8.6", "535.161.08", {"packages": {"vllm": "of my own"}}, None),
 ]
 KINDS = {"plan.mirror.", "plan.step.", "plan.note.", "undecided."}
 
