@@ -135,7 +135,8 @@ class Judge:
             found += [*environment, *conclusion.findings]
         found += [*engines, *(finding for rule in LAST_RULES for finding in rule(situation, matrix))]
         findings = _ordered(_observed(situation, subject, found))
-        verdict, undecided = _verdict(findings, _missing(situation, conclusion.undecided))
+        nameless = ("packages.vllm",) if subject == "any" and situation.installed_raw else ()
+        verdict, undecided = _verdict(findings, _missing(situation, (*conclusion.undecided, *nameless)))
         binding = conclusion.binding
         if verdict is Verdict.BLOCKED and binding is not None and findings[0].code != binding.code:
             binding = None  # something nearer to the root decides; its finding says what

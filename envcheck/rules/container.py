@@ -64,7 +64,11 @@ def compat_shadowing(situation: Situation, matrix: Matrix) -> Iterator[Finding]:
         older = loaded[0] < situation.driver.branch
         consumer = any(gpu.model is not None and not gpu.model.forward_compatibility for gpu in situation.usable_gpus)
         if older or consumer:
-            params = {"path": text(host.libcuda, "path") or "libcuda.so.1", "version": dotted(loaded), "driver": situation.driver.raw}
+            params = {
+                "path": text(host.libcuda, "path") or "libcuda.so.1",
+                "version": text(host.libcuda, "version")[:60],
+                "driver": situation.driver.raw,
+            }
             yield error("cuda-compat-shadowing", "loaded-older" if older else "loaded-unserved", remedies=(unset,), **params)
         return
     image = _image(situation, matrix)

@@ -66,7 +66,11 @@ def _code(torch: TorchFact, matrix: Matrix, target: Target, severity: Severity) 
         codes = [(build.gpu_code, build.ptx) for build in builds]
         if codes and all(code is not None and not runs_code(capability, code, ptx) for code, ptx in codes):
             inside = ", ".join(map(str, codes[0][0] or ()))
-            params = {"torch": torch.raw or f"torch for CUDA {dotted(torch.cuda or ())}", "capability": str(capability), "code": inside}
+            params = {
+                "torch": f"torch {torch.raw}" if torch.raw else f"torch for CUDA {dotted(torch.cuda or ())}",
+                "capability": str(capability),
+                "code": inside,
+            }
             detail = Text("finding.gpu-arch-not-in-torch-build.installed", params)
             yield from_clash(Clash("gpu-arch-not-in-torch-build", detail, inside, str(capability)), severity, (FRESH,))
             return

@@ -16,21 +16,22 @@ def clash_remedies(clash: Clash, target: Target, surveyor: Surveyor) -> tuple[Re
     if clash.code == "python-unsupported":
         python = surveyor.matrix.policy.planned_python
         return (remedy("fresh-environment", "newer-python", f"uv venv --python {python}", python=python),)
+    if clash.code == "driver-too-old-for-ptx" and clash.severity == "warning":
+        # The wheel runs; only the driver makes it whole.
+        return (remedy("driver", "upgrade-driver", root=True, driver=clash.detail.params.get("branch")),)
     if clash.code in ("driver-too-old-for-cuda", "driver-too-old-for-ptx"):
         return tuple(_driver(target, surveyor))
     if clash.code in ("glibc-too-old", "no-wheel-for-platform"):
-        return (remedy("container", "use-image"),)
+        return (*_release_that_runs(target, surveyor), remedy("container", "use-image"))
     if clash.code in ("gpu-too-old", "gpu-arch-not-in-vllm-build", "gpu-arch-not-in-torch-build"):
-        return tuple(_other_release(target, surveyor))
+        return tuple(_release_that_runs(target, surveyor)) or (remedy("hardware", "other-gpu"),)
     return ()
 
 
-def _other_release(target: Target, surveyor: Surveyor) -> Iterator[Remedy]:
+def _release_that_runs(target: Target, surveyor: Surveyor) -> Iterator[Remedy]:
     best = surveyor.survey(target).best
     if best:
         yield remedy("other-wheel", "release", vllm=best.judged.release.raw)
-    else:
-        yield remedy("hardware", "other-gpu")
 
 
 def _driver(target: Target, surveyor: Surveyor) -> Iterator[Remedy]:

@@ -206,6 +206,26 @@ def test_the_engine_is_that_of_the_release_on_the_gpu(ask: Ask, gpu: str, releas
     assert judgement.engine == engine
 
 
+def test_an_installed_version_that_is_no_release_leaves_the_verdict_open(ask: Ask) -> None:
+    judgement = ask("installed", {"packages.vllm": "of my own"})
+    assert judgement.verdict is Verdict.UNKNOWN
+    assert undecided(judgement) == ["undecided.packages.vllm"]
+    # asked about a release, the verdict is about that one
+    assert ask("installed", {"packages.vllm": "of my own"}, vllm="0.19.1").verdict is Verdict.READY
+
+
+def test_a_release_that_runs_is_named_before_a_container(ask: Ask) -> None:
+    # 0.22.0 and later are tagged manylinux_2_28 again, so Ubuntu 20.04 takes the newest though not 0.20.0
+    remedies = ask("a100", {"os.glibc": "2.31"}, vllm="0.20.0").findings[0].remedies
+    assert [(remedy.kind, remedy.note.params.get("vllm")) for remedy in remedies] == [("other-wheel", "0.33.0"), ("container", None)]
+
+
+def test_where_only_some_operations_need_a_newer_driver_nothing_else_is_recommended(ask: Ask) -> None:
+    facts = {"gpus.0": {"name": "NVIDIA H100 80GB HBM3", "compute_capability": "9.0"}, "driver.version": "550.54.15"}
+    (remedy,) = ask("a100", facts, vllm="0.19.1").findings[0].remedies
+    assert (remedy.kind, remedy.note.params["driver"]) == ("driver", "575")  # the branch of CUDA 12.9
+
+
 def test_remedies_go_from_the_least_to_the_most_intrusive(ask: Ask) -> None:
     remedies = ask("a100", {"driver.version": "550.54.15"}).findings[0].remedies
     assert [remedy.kind for remedy in remedies] == ["other-wheel", "other-wheel", "driver"]
