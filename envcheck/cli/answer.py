@@ -36,12 +36,13 @@ def answer(host: HostReport, matrix: Matrix, request: Request, asked: Common) ->
 def _size(
     host: HostReport, matrix: Matrix, request: Request, spec: ModelSpec, judgement: Judgement, choice: StackChoice
 ) -> SizeResult | None:
-    """The budget on the release that is planned, else on the one judged."""
-    from envcheck.cli.memory import size
+    """The budget on the release that is planned, else on the one judged, with the settings that are planned."""
+    from envcheck.cli.memory import size_as_planned
 
-    release = matrix.release(choice.stack.vllm) if choice.stack else judgement.release
-    engine = choice.stack.engine if choice.stack else judgement.engine
-    return size(host, matrix, request, spec, release.version if release else None, engine)
+    wanted = choice.stack or (choice.ways_out[0] if choice.ways_out else None)
+    release = matrix.release(wanted.vllm) if wanted else judgement.release
+    engine = wanted.engine if wanted else judgement.engine
+    return size_as_planned(host, matrix, request, spec, release.version if release else None, engine)
 
 
 def chosen_release(host: HostReport, matrix: Matrix, request: Request) -> tuple[Release, str | None]:

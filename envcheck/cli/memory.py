@@ -5,6 +5,8 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from envcheck.model.budget import SizeResult
 from envcheck.model.host import HostReport
 from envcheck.model.modelspec import ModelSource, ModelSpec
@@ -30,6 +32,24 @@ def size(
 ) -> SizeResult:
     """The memory budget of a request on a host."""
     return sizer_of(matrix).size_request(host, request, spec, release, engine)
+
+
+def size_as_planned(
+    host: HostReport, matrix: Matrix, request: Request, spec: ModelSpec | None, release: Version | None, engine: str | None
+) -> SizeResult:
+    """The memory budget with the settings that a plan serves with.
+
+    A model that does not fit with vLLM's own defaults is sized anew with what is suggested. One that was asked for with an argument that
+    does not fit stays what it is: it does not fit as asked for.
+    """
+    asked = size(host, matrix, request, spec, release, engine)
+    arguments = {**request.serve_args, **asked.suggested.serve_args}
+    overruled = any(arguments[name] != value for name, value in request.serve_args.items())
+    if asked.verdict != "does-not-fit" or not asked.suggested.serve_args or overruled:
+        return asked
+    planned = size(host, matrix, msgspec.structs.replace(request, serve_args=arguments), spec, release, engine)
+    # The reasons are those found on the way: to the second question every argument is one "as asked for".
+    return msgspec.structs.replace(planned, suggested=asked.suggested)
 
 
 def known_spec(request: Request, matrix: Matrix) -> ModelSpec | None:

@@ -1,0 +1,45 @@
+"""The memory of a plan is that of the settings it serves with; what does not fit as asked for stays unfit, and is said early."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+
+Run = Callable[..., tuple[int, str, str]]
+LONG = "meta-llama/Llama-3.1-8B-Instruct"  # its own context does not fit an A10, a shorter one does
+
+
+def test_a_plan_that_shortens_the_context_fits(envcheck: Run, a10: str) -> None:
+    status, out, _ = envcheck("plan", "--host", a10, "--model", LONG, "--offline", "--json")
+    plan = json.loads(out)
+    planned = {entry["flag"]: entry["value"] for entry in plan["serve"]["settings"]}["--max-model-len"]
+    assert status == 0
+    assert plan["size"]["verdict"] in ("fits", "tight")
+    assert plan["size"]["kv"]["max_concurrency"] >= 1
+    assert plan["size"]["kv"]["tokens"] >= int(planned)
+    why = next(entry["why"] for entry in plan["serve"]["settings"] if entry["flag"] == "--max-model-len")
+    assert "131072" in why
+
+
+def test_a_plan_over_eight_cards_counts_the_memory_of_one_of_eight(envcheck: Run, a10: str) -> None:
+    cards = json.dumps([{"index": index, "name": "NVIDIA H20", "compute_capability": "9.0", "memory_mib": 97871} for index in range(8)])
+    words = ("plan", "--host", a10, "--set", "driver.version=580.95.05", "--set", f"gpus={cards}", "--offline", "--json")
+    status, out, _ = envcheck(*words, "--model", "deepseek-ai/DeepSeek-R1")
+    assert status == 0
+    assert json.loads(out)["size"]["per_gpu_gib"]["weights"] < 95
+
+
+def test_what_does_not_fit_as_asked_for_is_not_said_to_fit(envcheck: Run, a10: str) -> None:
+    status, out, _ = envcheck("plan", "--host", a10, "--model", LONG, "--offline", "--json", "--max-model-len", "131072")
+    assert status == 1
+    assert json.loads(out)["size"]["verdict"] == "does-not-fit"
+
+
+def test_a_way_out_is_sized_by_its_own_release(envcheck: Run, a10: str) -> None:
+    words = ("plan", "--host", a10, "--set", "driver.version=470.161.03", "--set", "driver.cuda=11.4", "--offline", "--json")
+    _, out, _ = envcheck(*words, "--model", "Qwen/Qwen2.5-7B-Instruct")
+    plan = json.loads(out)
+    assert plan["stack"] is None
+    assert plan["ways_out"][0]["vllm"] == "0.10.1.1"
+    settings = {entry["flag"]: entry["value"] for entry in plan["serve"]["settings"]}
+    assert settings["--gpu-memory-utilization"] == "0.9"
