@@ -15,19 +15,20 @@ from envcheck.rules.build import dotted
 from envcheck.rules.make import error, remedy, warning
 from envcheck.rules.situation import Situation, part, text
 
-_OWN_IMAGE = re.compile(r"(?:^|/)vllm/vllm-openai:v(\d+\.\d+\.\d+(?:\.post\d+)?)(?:[-@].*)?$")
-_LABEL = re.compile(r"-cu(\d{2})(\d)\b")
+# Patterns are compiled when first used: most hosts need few of them.
+_OWN_IMAGE = r"(?:^|/)vllm/vllm-openai:v(\d+\.\d+\.\d+(?:\.post\d+)?)(?:[-@].*)?$"
+_LABEL = r"-cu(\d{2})(\d)\b"
 
 
 def _image(situation: Situation, matrix: Matrix) -> tuple[ImageRange, tuple[int, ...], str] | None:
     """The image's range, its CUDA release, its vLLM release."""
-    found = _OWN_IMAGE.search(situation.image[:300])
+    found = re.search(_OWN_IMAGE, situation.image[:300]) if situation.image else None
     if not found:
         return None
     record = matrix.images.of(Version(found[1]))
     if record is None:
         return None
-    label = _LABEL.search(situation.image[:300])
+    label = re.search(_LABEL, situation.image[:300])
     cuda = (int(label[1]), int(label[2])) if label else numbers(record.cuda)
     return (record, cuda[:2], found[1]) if cuda else None
 

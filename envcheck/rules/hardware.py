@@ -12,7 +12,7 @@ from envcheck.rules.make import error, info, remedy, warning
 from envcheck.rules.situation import GpuFact, Situation, known, part, text
 
 INSTALL_DRIVER = remedy("driver", "install-driver", root=True)
-_JETSON = re.compile(r"\b(jetson|tegra|orin|xavier)\b", re.IGNORECASE)
+_JETSON = r"(?i)\b(jetson|tegra|orin|xavier)\b"
 
 
 def presence(situation: Situation, matrix: Matrix) -> Iterator[Finding]:
@@ -105,7 +105,7 @@ def kinds(situation: Situation, matrix: Matrix) -> Iterator[Finding]:
     """Other makers' cards listed as GPUs, Jetson boards, different GPUs together."""
     if situation.other_makers and not situation.gpus and not situation.gpus_known:
         yield error("non-nvidia-accelerator", names=", ".join(situation.other_makers[:4])[:200])
-    jetson = [gpu for gpu in situation.usable_gpus if _JETSON.search(gpu.name)]
+    jetson = [gpu for gpu in situation.usable_gpus if re.search(_JETSON, gpu.name)]
     if jetson:
         yield error("jetson-needs-special-build", name=jetson[0].name)
     usable = situation.usable_gpus

@@ -18,7 +18,7 @@ from envcheck.rules.make import error, finding, from_clash, remedy, warning
 from envcheck.rules.situation import Situation, TorchFact
 
 FRESH = remedy("fresh-environment", "fresh-environment")
-_CU12, _CU13 = re.compile(r"\bcu12"), re.compile(r"\bcu13")
+_CU12, _CU13 = r"\bcu12", r"\bcu13"
 
 
 def torch_build(situation: Situation, matrix: Matrix) -> Iterator[Finding]:
@@ -115,8 +115,8 @@ def mixed_wheels(situation: Situation, matrix: Matrix) -> Iterator[Finding]:
         for name, version in situation.packages.items()
         if name.startswith(("nvidia-", "nccl", "cudnn", "torch")) and not _twin(name, version, situation.packages)
     ]
-    twelve = [entry for entry in seen if _CU12.search(entry)]
-    thirteen = [entry for entry in seen if _CU13.search(entry)]
+    twelve = [entry for entry in seen if re.search(_CU12, entry)]
+    thirteen = [entry for entry in seen if re.search(_CU13, entry)]
     if twelve and thirteen:
         yield warning("mixed-cuda-major-wheels", twelve=twelve[0][:80], thirteen=thirteen[0][:80], remedies=(FRESH,))
 

@@ -30,14 +30,14 @@ _LONGEST = 4096  # characters, as a path may have; longer text is an attack and 
 _LONGEST_NAME = 200  # of a GPU, a package, a version
 Cuda = tuple[int, ...]
 
-_MIG_NAME = re.compile(r"\bMIG\b", re.IGNORECASE)
+# Patterns are compiled when first used: most hosts need few of them.
+_MIG_NAME = r"(?i)\bMIG\b"
 # Makers and products that are not NVIDIA's; a host document may list such a card under `gpus`.
-_OTHER_MAKERS = re.compile(
-    r"\b(AMD|Radeon|Instinct|MI\d{3}[AX]?|Ascend|910[ABC]\d?|Intel|Gaudi|Hygon|Cambricon|MLU\d+|"
-    r"Moore Threads|MTT|MetaX|Kunlun|Iluvatar|TPU)\b",
-    re.IGNORECASE,
+_OTHER_MAKERS = (
+    r"(?i)\b(AMD|Radeon|Instinct|MI\d{3}[AX]?|Ascend|910[ABC]\d?|Intel|Gaudi|Hygon|Cambricon|MLU\d+|"
+    r"Moore Threads|MTT|MetaX|Kunlun|Iluvatar|TPU)\b"
 )
-_CPU_BUILD = re.compile(r"\+(cpu|rocm|xpu)|\b(NPU|ROCm|HIP)\b", re.IGNORECASE)
+_CPU_BUILD = r"(?i)\+(cpu|rocm|xpu)|\b(NPU|ROCm|HIP)\b"
 
 
 class GpuFact(msgspec.Struct, frozen=True):
@@ -175,7 +175,7 @@ def _gpus(host: HostReport, matrix: Matrix) -> tuple[tuple[GpuFact, ...], tuple[
     found: list[GpuFact] = []
     for gpu in known(host.gpus) or []:
         name = (known(gpu.name) or "")[:_LONGEST_NAME]
-        if _OTHER_MAKERS.search(name) and "nvidia" not in name.lower():
+        if "nvidia" not in name.lower() and re.search(_OTHER_MAKERS, name):
             others.append(name)
         else:
             found.append(_gpu(gpu, name, matrix))
@@ -192,7 +192,7 @@ def _gpu(gpu: Gpu, name: str, matrix: Matrix) -> GpuFact:
         model=model,
         memory_mib=known(gpu.memory_mib),
         free_mib=known(gpu.memory_free_mib),
-        mig=mig is True or (isinstance(mig, str) and mig not in ("", "disabled")) or bool(_MIG_NAME.search(name)),
+        mig=mig is True or (isinstance(mig, str) and mig not in ("", "disabled")) or bool(re.search(_MIG_NAME, name)),
         error=None if fault is None else fault[:_LONGEST_NAME],
         index=known(gpu.index),
     )
@@ -220,7 +220,7 @@ def _torch(host: HostReport, packages: dict[str, str], arch: str | None, matrix:
         return None
     version = lenient_version(raw) if raw else None
     cuda = (numbers(stated) if stated else None) or local_cuda(version)
-    cpu = bool(_CPU_BUILD.search(raw)) or (cuda is None and host.torch is not UNSET and getattr(host.torch, "cuda", UNSET) is None)
+    cpu = bool(re.search(_CPU_BUILD, raw)) or (cuda is None and host.torch is not UNSET and getattr(host.torch, "cuda", UNSET) is None)
     if cuda or cpu:
         return TorchFact(raw, version, cuda[:2] if cuda else None, cpu and not cuda, "stated")
     release = matrix.torch(str(Version(version.base_version))) if version else None

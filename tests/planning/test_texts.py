@@ -38,7 +38,7 @@ def check(text: Text) -> None:
     assert wanted[0] <= set(text.params), f"{text.key}: {wanted[0] - set(text.params)}"
     for lang in SENTENCES:
         sentence = Catalogue(lang).text(text)
-        assert not re.search(r"[{}]", sentence), sentence
+        assert not PLACEHOLDER.search(sentence), sentence
         assert text.key not in sentence
         assert "?" not in sentence, f"a parameter without a value: {sentence}"
 
