@@ -88,7 +88,9 @@ def test_a_longest_length_that_is_named_fits(inputs, table, model, release, gib)
         longer = msgspec.structs.replace(question, serve_args={"max_model_len": failure.max_model_len + 4096})
         after = size(shorter, table).failure
         assert after is None or after.kind != "kv-too-small"
-        assert size(longer, table).failure is not None
+        # The profile run of a multimodal model, and of V0 without chunked prefill, follows the length: then more memory is left.
+        if size(longer, table).per_gpu_gib.kv_cache == size(question, table).per_gpu_gib.kv_cache:
+            assert size(longer, table).failure is not None
 
 
 FIELDS = [
