@@ -172,6 +172,11 @@ class Matrix:
         pairs = [(entry.branch, numbers(entry.max_cuda)) for entry in self.cuda.branches if entry.max_cuda]
         return sorted(((branch, found) for branch, found in pairs if found), reverse=True)
 
+    def last_branch(self, capability: ComputeCapability) -> int | None:
+        """The last driver branch that serves a compute capability; None while branches still do."""
+        named = str(capability)
+        return next((entry.last_branch for entry in self.cuda.architectures if named in entry.capabilities), None)
+
     @property
     def branches_by_cuda(self) -> list[tuple[int, tuple[int, ...]]]:
         """Driver branches with the CUDA release each shows, newest first."""

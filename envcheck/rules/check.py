@@ -33,6 +33,7 @@ HOST_RULES = (
     hardware.faults,
     hardware.fabric,
     driver.older_than_gpu,
+    driver.dropped_gpu,
     container.compat_shadowing,
     container.start_gate,
 )

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from envcheck.matrix.load import Matrix
 from envcheck.model.finding import Finding
 from envcheck.rules.build import dotted
-from envcheck.rules.make import info, remedy, warning
+from envcheck.rules.make import error, info, remedy, warning
 from envcheck.rules.situation import Situation, text
 
 
@@ -25,6 +25,18 @@ def older_than_gpu(situation: Situation, matrix: Matrix) -> Iterator[Finding]:
             needed = first[str(branch)]
             steps = (remedy("driver", "upgrade-driver", root=True, driver=needed),)
             yield warning("driver-older-than-gpu", driver=situation.driver.raw, needed=needed, name=gpu.name, remedies=steps)
+            return
+
+
+def dropped_gpu(situation: Situation, matrix: Matrix) -> Iterator[Finding]:
+    """A driver branch that serves the GPU's generation no more, where NVML does not list the GPU all the same."""
+    if situation.driver is None or situation.wsl or text(situation.host.driver, "nvml") == "ok":
+        return
+    for gpu in situation.usable_gpus:
+        last = matrix.last_branch(gpu.capability) if gpu.capability else None
+        if last is not None and situation.driver.branch > last:
+            ways = (remedy("driver", "older-driver", root=True, branch=last),)
+            yield error("device-not-detected", "dropped", name=gpu.name, last=last, driver=situation.driver.raw, remedies=ways)
             return
 
 
