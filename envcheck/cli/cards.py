@@ -28,7 +28,10 @@ def host_of_cards(text: str, matrix: Matrix) -> HostReport:
         raise UsageError("error.gpu-count", text=text[:100])
     model = matrix.gpu(name)
     if model is None:
-        raise UsageError("error.gpu-unknown", name=name[:100], near=", ".join(_near(name, matrix)) or "-")
+        near = _near(name, matrix)
+        if not near:
+            raise UsageError("error.gpu-unknown-none", name=name[:100])
+        raise UsageError("error.gpu-unknown", name=name[:100], near=", ".join(near))
     return HostReport(gpus=[_gpu(model, index) for index in range(count)])
 
 

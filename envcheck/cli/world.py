@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from typing import TYPE_CHECKING
 
@@ -14,6 +15,8 @@ if TYPE_CHECKING:
     from envcheck.matrix.load import Matrix
     from envcheck.probes.look import OwnInterpreter
     from envcheck.system.port import System
+
+_ADDRESS = re.compile(r"\d{1,3}(\.\d{1,3}){3}|::|\[?[0-9a-f:]*::[0-9a-f:]*\]?|localhost")
 
 
 def load_matrix(common: Common) -> Matrix:
@@ -72,6 +75,6 @@ def read_bounded(name: str, limit: int) -> bytes:
         with open(name, "rb") as file:
             return file.read(limit + 1)
     except FileNotFoundError:
-        raise UsageError("error.host-not-found", name=name) from None
+        raise UsageError("error.host-is-address" if _ADDRESS.fullmatch(name) else "error.host-not-found", name=name) from None
     except (OSError, ValueError) as error:
         raise CannotTellError("error.host-unreadable", name=name, why=str(getattr(error, "strerror", None) or error)) from None

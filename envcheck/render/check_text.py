@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import Literal
 
 import msgspec
+from msgspec import UnsetType
 
 from envcheck.model.finding import Finding, Verdict
+from envcheck.model.host import HostReport
 from envcheck.model.report import CheckReport
 from envcheck.render.catalogue import Catalogue
 from envcheck.render.findings_text import write_findings, write_remedy
@@ -32,18 +34,26 @@ class View(msgspec.Struct, frozen=True):
 def check_text(report: CheckReport, catalogue: Catalogue, view: View, paint: Paint = plain) -> str:
     """The answer of `check` for people, at most 80 columns but for commands."""
     page = Page(catalogue, paint)
-    page.say(f"check.{report.verdict.value}.{report.subject}", role=OF_VERDICT[report.verdict], vllm=_subject(report), newest=report.newest)
+    _write_verdict(page, report)
     if view.detail == "brief":
         return page.finish()
     for line in wrap_parts(host_line(report.host, catalogue, view.cloud_name), SEPARATOR, indent="  "):
         page.raw(line)
     said = _write_binding(page, report)
     _write_undecided(page, report)
-    _write_commands(page, report)
+    _write_commands(page, report, view.detail == "full")
     _write_others(page, report, view.detail == "full")
     write_findings(page, report.findings, view.findings, view.detail == "full", said)
     _write_hints(page, report, view)
     return page.finish()
+
+
+def _write_verdict(page: Page, report: CheckReport) -> None:
+    key, way_out = f"check.{report.verdict.value}.{report.subject}", None
+    plan = report.plan
+    if report.verdict is Verdict.BLOCKED and report.subject == "any" and plan and plan.stack is None and plan.ways_out:
+        key, way_out = "check.blocked.any-way-out", stack_name(plan.ways_out[0])
+    page.say(key, role=OF_VERDICT[report.verdict], vllm=_subject(report), newest=report.newest, way_out=way_out)
 
 
 def _subject(report: CheckReport) -> str | None:
@@ -51,24 +61,25 @@ def _subject(report: CheckReport) -> str | None:
     return stack_name(stack) if report.subject == "any" and stack and stack.vllm == report.vllm else report.vllm
 
 
-def _write_binding(page: Page, report: CheckReport) -> str:
-    """What decides: on a blocked host the first finding with its way out, else what keeps the newest release away. The detail said."""
+def _write_binding(page: Page, report: CheckReport) -> set[str]:
+    """What decides: on a blocked host the first finding with its way out, else what keeps the newest release away. The sentences said."""
     if report.verdict is Verdict.BLOCKED and report.findings:
         return _write_obstacle(page, report.findings[0])
     if report.binding is None:
-        return ""
+        return set()
     page.heading("check.binding-newer", release=report.binding_release or report.newest)
     page.write(clash_sentence(report.binding, page.catalogue), indent="  ")
-    return page.catalogue.text(report.binding.detail)
+    # The way out of a newer release is the one that the first line names.
+    return {page.catalogue.text(report.binding.detail), page.catalogue.say("remedy.release", vllm=_subject(report))}
 
 
-def _write_obstacle(page: Page, finding: Finding) -> str:
+def _write_obstacle(page: Page, finding: Finding) -> set[str]:
     detail = page.catalogue.text(finding.detail)
     page.heading("check.binding-blocked")
     page.write(detail, indent="  ")
     for remedy in finding.remedies[:1]:
         write_remedy(page, remedy, "  ")
-    return detail
+    return {detail, *(page.catalogue.text(remedy.note) for remedy in finding.remedies[:1])}
 
 
 def _write_undecided(page: Page, report: CheckReport) -> None:
@@ -76,23 +87,37 @@ def _write_undecided(page: Page, report: CheckReport) -> None:
         return
     page.heading("check.undecided")
     for text in report.undecided:
-        page.write(page.catalogue.text(text), indent="    ", first="  - ")
+        why = _why_unknown(report.host, text.key.removeprefix("undecided."))
+        page.write(page.catalogue.text(text) + (page.catalogue.say("check.undecided-why", why=why) if why else ""), "    ", first="  - ")
 
 
-def _write_commands(page: Page, report: CheckReport) -> None:
+def _why_unknown(host: HostReport, path: str) -> str | None:
+    """Why the fact at a path, `gpus.compute_capability`, could not be read; None where nobody says."""
+    if isinstance(host.provenance, UnsetType):
+        return None
+    origins = (host.provenance.get(path), host.provenance.get(path.partition(".")[0]))
+    return next((origin.why for origin in origins if origin and origin.why), None)
+
+
+def _write_commands(page: Page, report: CheckReport, everything: bool) -> None:
     if report.plan is None:
         return
-    if report.plan.notes:
+    # The first line and the way out have said already that something else is installed than what does not run.
+    notes = [note for note in report.plan.notes if report.subject != "any" or note.key != "plan.note.way-out"]
+    if notes:
         page.blank()
-    for note in report.plan.notes:
+    for note in notes:
         page.write(page.catalogue.text(note))
     if report.plan.install and report.verdict is Verdict.UNKNOWN:
         page.heading("check.install-unknown")
     elif report.plan.install and report.plan.stack and report.verdict is Verdict.BLOCKED and report.subject == "any":
         page.heading("check.install-after")
-    for recipe in report.plan.install:
+    # The other installer's commands would push the verdict off the screen.
+    for recipe in report.plan.install if everything else report.plan.install[:1]:
         page.heading(f"check.install-{recipe.tool}")
         page.steps(recipe.steps)
+    if len(report.plan.install) > 1 and not everything:
+        page.say("check.install-other", role="faint")
     write_serve(page, report.plan)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import msgspec
 
@@ -13,10 +13,10 @@ from envcheck.render.paint import OF_SEVERITY
 _INDENT = "    "
 
 
-def write_findings(page: Page, findings: Sequence[Finding], limit: int, verbose: bool, said: str = "") -> None:
+def write_findings(page: Page, findings: Sequence[Finding], limit: int, verbose: bool, said: Collection[str] = ()) -> None:
     """At most `limit` findings (all with `verbose`, then with evidence and sources), and how many were held back.
 
-    `said` = a detail that stands on the page already and is not said again.
+    `said` = sentences that stand on the page already: details and, without `verbose`, ways out that are not said again.
     """
     if not findings:
         return
@@ -37,15 +37,16 @@ def _counts(page: Page, findings: Sequence[Finding]) -> tuple[str, ...]:
     )
 
 
-def _write_finding(page: Page, finding: Finding, verbose: bool, said: str) -> None:
+def _write_finding(page: Page, finding: Finding, verbose: bool, said: Collection[str]) -> None:
     label = page.catalogue.say(f"severity.{finding.severity.value}")
     head = page.catalogue.say("findings.head", severity=label, title=page.catalogue.title(finding.code), code=finding.code)
     page.write(head, "  ", role=OF_SEVERITY[finding.severity])
     detail = page.catalogue.text(finding.detail)
-    if detail != said:
+    if detail not in said:
         page.write(detail, _INDENT)
     for remedy in finding.remedies if verbose else finding.remedies[:1]:
-        write_remedy(page, remedy, _INDENT)
+        if verbose or page.catalogue.text(remedy.note) not in said:
+            write_remedy(page, remedy, _INDENT)
     if verbose and finding.evidence:
         evidence = msgspec.json.encode(finding.evidence).decode("utf-8", "replace")
         page.write(page.catalogue.say("findings.evidence", evidence=evidence), _INDENT, role="faint")

@@ -24,7 +24,8 @@ def memory_gib(n_mib: float | UnsetType | None) -> str | None:
     return f"{value / 1024:.1f}".removesuffix(".0") if value is not None else None
 
 
-def _gpu(gpu: Gpu, catalogue: Catalogue) -> str:
+def gpu_text(gpu: Gpu, catalogue: Catalogue) -> str:
+    """`NVIDIA A10 (22.5 GiB, compute capability 8.6)`."""
     name = clean(known(gpu.name) or catalogue.say("host.gpu-unnamed"))
     size = memory_gib(gpu.memory_mib) or memory_gib(gpu.cuda_memory_mib)
     facts = [f"{size} GiB"] if size else []
@@ -41,12 +42,21 @@ def gpu_line(host: HostReport, catalogue: Catalogue) -> str:
         return catalogue.say("host.gpus-unknown")
     counted: dict[str, int] = {}
     for gpu in host.gpus or ():
-        text = _gpu(gpu, catalogue)
+        text = gpu_text(gpu, catalogue)
         counted[text] = counted.get(text, 0) + 1
     if counted:
         return " + ".join(f"{count} x {text}" for text, count in counted.items())
+    if count := _on_bus(host):
+        return catalogue.say(f"host.gpus-on-bus.{'one' if count == 1 else 'many'}", count=count)
     others = [clean(known(other.name) or known(other.vendor) or "?") for other in known(host.accelerators) or ()]
     return catalogue.say("host.other-accelerators", names=tuple(others)) if others else catalogue.say("host.no-gpu")
+
+
+def _on_bus(host: HostReport) -> int:
+    """NVIDIA GPUs on the PCI bus, whatever the driver says of them."""
+    pci = known(host.pci)
+    devices = known(pci.devices) if pci else None
+    return sum(known(device.vendor) == "10de" and known(device.kind) == "gpu" for device in devices or ())
 
 
 def _driver(driver: Driver | UnsetType | None, catalogue: Catalogue) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 WIDTH = 80
 _NARROWEST = 8  # cells a line has at least, however deep it is indented
+_BREAKS = "/,=_-."  # a path, a list or a name is best broken behind one of these
 _NOT_FIRST = frozenset("，。、；：？！）】》”’%…,.;:?!)]}")  # a line must not begin with these
 
 
@@ -55,11 +56,18 @@ def _pieces(text: str, width: int) -> Iterator[tuple[str, bool]]:
         for index, part in enumerate(word.split(" ")):
             before = space if index == 0 else True
             while cells(part) > width:
-                cut = max(1, _fitting(part, width))
+                cut = _cut(part, width)
                 yield part[:cut], before
                 part, before = part[cut:], False  # noqa: PLW2901
             if part:
                 yield part, before
+
+
+def _cut(text: str, width: int) -> int:
+    """Where a word too wide for a line is broken: behind a slash or the like in the line's later half, else where the line ends."""
+    most = max(1, _fitting(text, width))
+    behind = max(text.rfind(mark, 0, most) for mark in _BREAKS) + 1
+    return behind if behind > most // 2 else most
 
 
 def _fitting(text: str, width: int) -> int:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 
 import msgspec
 from msgspec import UNSET
 
-from envcheck.model.host import HostReport, Provenance
+from envcheck.model.host import Disk, Gpu, HostReport, PciDevice, Provenance
 from envcheck.render.catalogue import Catalogue, shown
-from envcheck.render.host_line import SEPARATOR, host_line
+from envcheck.render.host_line import SEPARATOR, gpu_text, host_line, known, memory_gib
 from envcheck.render.layout import wrap_parts
 from envcheck.render.table import table
 
@@ -35,7 +36,8 @@ def _facts(host: HostReport) -> Iterator[tuple[str, object]]:
         elif isinstance(value, dict) and value:
             yield from ((f"{name}.{key}", item) for key, item in sorted(value.items()))
         elif isinstance(value, list) and value and name in _SUMMED_UP:
-            yield from ((f"{name}[{index}]", item) for index, item in enumerate(value))
+            # As --set takes it.
+            yield from ((f"{name}.{index}", item) for index, item in enumerate(value))
         else:
             yield name, value
 
@@ -43,7 +45,7 @@ def _facts(host: HostReport) -> Iterator[tuple[str, object]]:
 def _provenance(host: HostReport, path: str) -> Provenance | None:
     if isinstance(host.provenance, msgspec.UnsetType):
         return None
-    parents = (path, path.partition("[")[0], path.partition(".")[0])
+    parents = (path, path.partition(".")[0])
     return next((host.provenance[parent] for parent in parents if parent in host.provenance), None)
 
 
@@ -60,7 +62,20 @@ def _row(host: HostReport, path: str, value: object, catalogue: Catalogue, verbo
             return None
         return [path, catalogue.say("probe.absent"), why] if verbose or origin else None
     source = (origin.source or origin.why or "") if origin and not packaged else ""
-    return [path, _shown(value, catalogue), source]
+    return [path, (None if verbose else _in_short(value, catalogue)) or _shown(value, catalogue), source]
+
+
+def _in_short(value: object, catalogue: Catalogue) -> str | None:
+    """A GPU, a disk or the PCI devices as people name them; None for any other value."""
+    if isinstance(value, Gpu):
+        free = memory_gib(value.memory_free_mib)
+        return catalogue.say("probe.gpu-free", gpu=gpu_text(value, catalogue), free=free) if free else gpu_text(value, catalogue)
+    if isinstance(value, Disk) and (free := memory_gib(value.free_mib)):
+        return catalogue.say("probe.disk", free=free, path=known(value.path))
+    if isinstance(value, list) and value and all(isinstance(item, PciDevice) for item in value):
+        kinds = Counter(" ".join(str(known(part) or "?") for part in (item.kind, f"{item.vendor}:{item.device}")) for item in value)
+        return ", ".join(f"{count} x {kind}" for kind, count in kinds.items())
+    return None
 
 
 def _shown(value: object, catalogue: Catalogue) -> str:

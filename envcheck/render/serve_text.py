@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from envcheck.model.plan import Plan, ServeConfig, Setting
-from envcheck.render.catalogue import clean
 from envcheck.render.page import Page
 
 
@@ -38,4 +37,4 @@ def write_reasons(page: Page, plan: Plan) -> None:
 
 def _reason(page: Page, setting: Setting) -> None:
     shown = setting.flag if setting.value is None else f"{setting.flag} {setting.value}"
-    page.write(f"{clean(shown)}: {page.catalogue.text(setting.why)}", indent="      ", first="    ", role="faint")
+    page.write(page.catalogue.say("pair", name=shown, text=page.catalogue.text(setting.why)), indent="    ", first="  ", role="faint")

@@ -70,7 +70,10 @@ def serve_script(plan: Plan, catalogue: Catalogue, version: str) -> str | None:
     serve = plan.serve
     if serve is None:
         return None
-    lines = _head(catalogue, "shell.serve-head", version) + _environment_dir(plan) + [""]
+    lines = _head(catalogue, "shell.serve-head", version)
+    if plan.size and plan.size.verdict == "does-not-fit" and not plan.size.suggested.serve_args:
+        lines += [*comment(catalogue.say("shell.does-not-fit")), ""]
+    lines += [*_environment_dir(plan), ""]
     lines += _exports(serve.environment, catalogue)
     lines += ["arguments=("]
     for setting in serve.settings:

@@ -12,23 +12,43 @@ from envcheck.render.paint import Paint, Role, plain
 _ROLE: dict[str, Role] = {"fits": "good", "tight": "caution", "does-not-fit": "bad", "unknown": "caution"}
 
 
-def size_text(size: SizeResult, subject: str, catalogue: Catalogue, *, verbose: bool = False, paint: Paint = plain) -> str:
-    """The memory budget of one GPU; `subject` names the model and the GPU it was asked for."""
+def size_text(
+    size: SizeResult,
+    subject: str,
+    catalogue: Catalogue,
+    *,
+    verbose: bool = False,
+    brief: bool = False,
+    note: str = "",
+    paint: Paint = plain,
+) -> str:
+    """The memory budget of one GPU; `subject` names the model and its GPU, `note` what else to know; `brief` stops there."""
     page = Page(catalogue, paint)
     page.say(f"size.{size.verdict}", role=_ROLE[size.verdict], subject=subject)
-    write_size(page, size, verbose)
+    if note:
+        page.write(note, indent="  ")
+    if size.verdict == "does-not-fit" and size.suggested.serve_args:
+        page.say("size.fits-with", indent="  ")
+    if brief:
+        return page.finish()
+    write_shortage(page, size)
+    write_account(page, size, verbose)
     _write_suggestion(page, size)
     page.blank()
     page.say(f"size.confidence-{size.confidence}", role="faint")
     return page.finish()
 
 
-def write_size(page: Page, size: SizeResult, verbose: bool = False) -> None:
-    """The body: what fails, what was missing, the table of terms, the KV cache."""
+def write_shortage(page: Page, size: SizeResult) -> None:
+    """What fails, or what was missing for the arithmetic; nothing where it fits."""
     _write_failure(page, size)
     for unknown in size.unknowns:
         page.write(page.catalogue.text(unknown), indent="    ", first="  - ")
-    _write_account(page, size, verbose)
+
+
+def write_account(page: Page, size: SizeResult, verbose: bool = False) -> None:
+    """The table of terms and the KV cache."""
+    _write_terms(page, size, verbose)
     _write_cache(page, size)
 
 
@@ -47,7 +67,7 @@ def _write_failure(page: Page, size: SizeResult) -> None:
         page.say("size.max-model-len", indent="  ", tokens=failure.max_model_len)
 
 
-def _write_account(page: Page, size: SizeResult, verbose: bool) -> None:
+def _write_terms(page: Page, size: SizeResult, verbose: bool) -> None:
     """One line a term; what the budget does not pay for stands in brackets. `verbose` says below each where it comes from."""
     if not size.account:
         return

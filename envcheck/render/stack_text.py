@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from envcheck.model.plan import Clash, Plan, Stack
-from envcheck.render.catalogue import Catalogue, clean
+from envcheck.render.catalogue import Catalogue
 from envcheck.render.page import Page
 
 _PARTS = re.compile(r"[^\s–,;]+")  # the values of a range or list stand in a sentence one by one
@@ -53,4 +53,5 @@ def write_not_possible(page: Page, plan: Plan) -> None:
     page.heading("check.not-possible")
     for release, clashes in plan.not_possible.items():
         for clash in clashes[:1]:
-            page.write(f"{clean(release)}: {clash_sentence(clash, page.catalogue)}", indent="    ", first="  ")
+            sentence = page.catalogue.say("pair", name=release, text=clash_sentence(clash, page.catalogue))
+            page.write(sentence, indent="    ", first="  ")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from envcheck.render.catalogue import clean
-from envcheck.render.layout import WIDTH, cells
+from envcheck.render.layout import WIDTH, cells, wrap
 
 _GAP = 2  # cells between columns
 _NAME_MOST = 32  # cells of the first column, which names things
@@ -22,10 +22,12 @@ def table(heads: Sequence[str], rows: Sequence[Sequence[str]], width: int = WIDT
 
     lines = [[clean(cell) for cell in row] for row in (heads, *rows)]
     drawn = Table(box=None, padding=(0, _GAP, 0, 0), pad_edge=False, header_style="")
-    for head, column in zip(lines[0], _widths(lines, width), strict=True):
+    widths = _widths(lines, width)
+    for head, column in zip(lines[0], widths, strict=True):
         drawn.add_column(Cell(head), overflow="fold", width=column)
     for line in lines[1:]:
-        drawn.add_row(*map(Cell, line))
+        # Broken here, since rich breaks a path anywhere.
+        drawn.add_row(*(Cell("\n".join(wrap(cell, column))) for cell, column in zip(line, widths, strict=True)))
     out = StringIO()
     console = Console(file=out, width=width, color_system=None, force_terminal=False, legacy_windows=False, _environ={})
     console.print(drawn)

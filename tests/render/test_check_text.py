@@ -78,7 +78,7 @@ def test_a_clash_that_names_its_numbers_is_not_said_twice(report: CheckReport) -
 
 
 def test_uv_stands_before_pip_and_commands_have_lines_of_their_own(report: CheckReport) -> None:
-    lines = check_text(report, EN, View()).splitlines()
+    lines = check_text(report, EN, FULL).splitlines()
     uv, pip = lines.index("  uv venv --python 3.10 vllm-0.19.1"), lines.index("  python3 -m venv vllm-0.19.1")
     assert uv < pip
     assert lines[uv + 1].endswith(" \\")

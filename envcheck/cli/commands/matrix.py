@@ -14,7 +14,7 @@ def command() -> None:
     """The compatibility facts."""
 
 
-@command.command("validate")
+@command.command("validate", short_help="Check every record of the facts.")
 @common(host=False)
 def validate(asked: Common) -> int:
     """Check every record of the facts: types, canonical form, references. Exit status 0, or 4 where something is wrong."""

@@ -56,7 +56,7 @@ def _show(plan: Plan, asked: Common) -> None:
     else:
         from envcheck.render.plan_text import plan_text
 
-        to_stdout(plan_text(plan, asked.catalogue, verbose=asked.verbose, paint=asked.paint))
+        to_stdout(plan_text(plan, asked.catalogue, verbose=asked.verbose, brief=asked.quiet, paint=asked.paint))
 
 
 def _write(plan: Plan, folder: str, asked: Common) -> None:

@@ -24,11 +24,14 @@ def command(asked: Common) -> int:
     if asked.output == "json":
         json_out(host)
     elif asked.quiet:
+        from envcheck.cli.view import cloud_name
         from envcheck.render.host_line import host_line
 
-        to_stdout(host_line(host, asked.catalogue) + "\n")
+        to_stdout(host_line(host, asked.catalogue, cloud_name(host, matrix, asked.lang)) + "\n")
     else:
+        from envcheck.cli.view import cloud_name
         from envcheck.render.probe_text import probe_text
 
-        to_stdout(probe_text(host, asked.catalogue, verbose=asked.verbose))
+        named = cloud_name(host, matrix, asked.lang)
+        to_stdout(probe_text(host, asked.catalogue, verbose=asked.verbose, cloud_name=named))
     return int(ExitCode.READY)

@@ -12,6 +12,7 @@ from envcheck.errors import ExitCode, UsageError
 
 if TYPE_CHECKING:
     from envcheck.matrix.load import Matrix
+    from envcheck.model.budget import SizeResult
     from envcheck.model.host import HostReport
     from envcheck.model.request import Request
 
@@ -51,6 +52,15 @@ def _host(asked: Common, gpu: str | None, matrix: Matrix) -> HostReport:
     return host_of_cards(gpu, matrix)
 
 
+def _unused(host: HostReport, request: Request, result: SizeResult) -> int:
+    """The GPUs of the host where the model is sized for one of them and several would share it; 0 where that is not so."""
+    from envcheck.render.host_line import known
+
+    spread = {"tensor_parallel_size", "pipeline_parallel_size", "data_parallel_size"} & {*request.serve_args, *result.suggested.serve_args}
+    count = len(known(host.gpus) or ())
+    return 0 if spread or count < 2 or result.verdict == "unknown" else count
+
+
 def _size(asked: Common, request: Request, matrix: Matrix, host: HostReport) -> int:
     from envcheck.cli.answer import chosen_release, model_of
     from envcheck.cli.memory import size
@@ -68,7 +78,8 @@ def _size(asked: Common, request: Request, matrix: Matrix, host: HostReport) -> 
 
         catalogue = asked.catalogue
         subject = catalogue.say("size.subject", model=request.model, gpus=gpu_line(host, catalogue), vllm=release.raw)
-        to_stdout(size_text(result, subject, catalogue, verbose=asked.verbose, paint=asked.paint))
+        note = catalogue.say("size.one-of", count=spare) if (spare := _unused(host, request, result)) else ""
+        to_stdout(size_text(result, subject, catalogue, verbose=asked.verbose, brief=asked.quiet, note=note, paint=asked.paint))
     from envcheck.cli.exits import of_size
 
     return of_size(result.verdict)
