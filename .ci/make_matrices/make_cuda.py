@@ -92,6 +92,10 @@ def branches(facts):
     return [{key: value for key, value in row.items() if value is not None} for row in made]
 
 
+# GPUs of systems on a chip (Jetson TX1, TX2, Xavier, Orin; Thor), by NVIDIA's table of CUDA GPUs.
+INTEGRATED = {"5.3", "6.2", "7.2", "8.7", "11.0"}
+
+
 def make(target):
     facts = read("cuda_drivers.json")
     majors = [
@@ -105,6 +109,7 @@ def make(target):
     ]
     architectures = [
         {"sources": [MATRIX_PAGE], "architecture": name, "capabilities": ccs}
+        | ({"integrated": [cc for cc in ccs if cc in INTEGRATED]} if INTEGRATED.intersection(ccs) else {})
         | ({"last_cuda_major": major} if major else {})
         | ({"last_branch": branch} if branch else {})
         | ({"note": note} if note else {})

@@ -172,6 +172,12 @@ class Matrix:
         pairs = [(entry.branch, numbers(entry.max_cuda)) for entry in self.cuda.branches if entry.max_cuda]
         return sorted(((branch, found) for branch, found in pairs if found), reverse=True)
 
+    @cached_property
+    def integrated(self) -> frozenset[ComputeCapability]:
+        """Compute capabilities of GPUs in a system on a chip, which run only machine code made for exactly them."""
+        named = (text for entry in self.cuda.architectures for text in entry.integrated)
+        return frozenset(found for text in named if (found := compute_capability(text)))
+
     def last_branch(self, capability: ComputeCapability) -> int | None:
         """The last driver branch that serves a compute capability; None while branches still do."""
         named = str(capability)

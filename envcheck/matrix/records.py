@@ -165,10 +165,14 @@ class DriverBranch(Record, frozen=True, kw_only=True):
 
 
 class ArchitectureSupport(Record, frozen=True, kw_only=True):
-    """Which CUDA majors and driver branches still know a GPU architecture; null = still supported."""
+    """Which CUDA majors and driver branches still know a GPU architecture; null = still supported.
+
+    `integrated` = those of its capabilities that are GPUs of a system on a chip, which run only machine code made for exactly them.
+    """
 
     architecture: str
     capabilities: list[str]
+    integrated: list[str] = []
     last_cuda_major: int | None = None
     last_branch: int | None = None
 

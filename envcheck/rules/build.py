@@ -13,8 +13,6 @@ from envcheck.model.plan import Clash
 from envcheck.model.text import Text
 from envcheck.model.versions import ComputeCapability, DriverVersion
 
-TEGRA = {(5, 3), (6, 2), (7, 2), (8, 7), (11, 0)}  # integrated GPUs run only code made for exactly them
-
 
 class Target(msgspec.Struct, frozen=True):
     """What of a host decides about a wheel; hashable, so that equal hosts are judged once. None = not known."""
@@ -58,11 +56,14 @@ def at_least(driver: DriverVersion, floor: DriverVersion) -> bool:
     return driver.parsed[: len(floor.parsed)] >= floor.parsed[: len(driver.parsed)]
 
 
-def runs_code(capability: ComputeCapability, code: tuple[ComputeCapability, ...], ptx: tuple[ComputeCapability, ...] = ()) -> bool:
+def runs_code(
+    matrix: Matrix, capability: ComputeCapability, code: tuple[ComputeCapability, ...], ptx: tuple[ComputeCapability, ...] = ()
+) -> bool:
     """Whether machine code for `code` runs on a GPU: the same major and no newer minor; integrated GPUs only their own; PTX upward."""
-    if capability in TEGRA:
+    integrated = matrix.integrated
+    if capability in integrated:
         return capability in code
-    if any(built.major == capability.major and built.minor <= capability.minor and built not in TEGRA for built in code):
+    if any(built.major == capability.major and built.minor <= capability.minor and built not in integrated for built in code):
         return True
     return any(built <= capability for built in ptx)
 
@@ -70,7 +71,7 @@ def runs_code(capability: ComputeCapability, code: tuple[ComputeCapability, ...]
 def judge_build(target: Target, matrix: Matrix, release: Release, build: Build, *, installed: bool = False) -> Judged:
     """All clashes of a wheel with a host. `installed` = the wheel is there already, so that what an installer checks no longer counts."""
     torch, torch_clashes = _torch(target, matrix, release, build)
-    clashes = [*_gpu(target, release, build), *_driver(target, matrix, release, build), *_ptx(target, matrix, release, build)]
+    clashes = [*_gpu(target, matrix, release, build), *_driver(target, matrix, release, build), *_ptx(target, matrix, release, build)]
     if not installed:
         clashes += _libc_tag(target, release, build, torch, matrix)
     clashes += _libc(target, release, build)
@@ -97,13 +98,13 @@ def name_of(release: Release, build: Build) -> str:
     return f"{release.raw}+{build.variant}" if build.variant else release.raw
 
 
-def _gpu(target: Target, release: Release, build: Build) -> list[Clash]:
+def _gpu(target: Target, matrix: Matrix, release: Release, build: Build) -> list[Clash]:
     code = build.gpu_code
     if code is None:
         return []
     found = []
     for capability in target.capabilities:
-        if runs_code(capability, code, build.gpu_code_ptx):
+        if runs_code(matrix, capability, code, build.gpu_code_ptx):
             continue
         old = capability < min(code)
         params = {"vllm": name_of(release, build), "capability": str(capability), "code": ", ".join(map(str, code))}
@@ -248,9 +249,9 @@ def _torch_for(
     choices = [b for b in pinned.builds if b.arch == arch and b.cuda and b.cuda[0] == major] if pinned else []
     choices.sort(key=lambda choice: (choice.variant != paired, not choice.listed, choice.cuda or ()))
     for choice in choices:
-        if all(choice.gpu_code is None or runs_code(capability, choice.gpu_code, choice.ptx) for capability in capabilities):
+        if all(choice.gpu_code is None or runs_code(matrix, capability, choice.gpu_code, choice.ptx) for capability in capabilities):
             return choice, None
     if not choices:
         return None, None
     best = choices[0]
-    return best, next(c for c in capabilities if best.gpu_code is not None and not runs_code(c, best.gpu_code, best.ptx))
+    return best, next(c for c in capabilities if best.gpu_code is not None and not runs_code(matrix, c, best.gpu_code, best.ptx))

@@ -64,7 +64,7 @@ def _code(torch: TorchFact, matrix: Matrix, target: Target, severity: Severity) 
     for capability in target.capabilities:
         builds = _builds_of(torch, matrix, target.arch or "x86_64")
         codes = [(build.gpu_code, build.ptx) for build in builds]
-        if codes and all(code is not None and not runs_code(capability, code, ptx) for code, ptx in codes):
+        if codes and all(code is not None and not runs_code(matrix, capability, code, ptx) for code, ptx in codes):
             inside = ", ".join(map(str, codes[0][0] or ()))
             params = {
                 "torch": f"torch {torch.raw}" if torch.raw else f"torch for CUDA {dotted(torch.cuda or ())}",
