@@ -16,7 +16,8 @@ from envcheck.render.host_line import SEPARATOR, host_line
 from envcheck.render.layout import wrap_parts
 from envcheck.render.page import Page
 from envcheck.render.paint import OF_VERDICT, Paint, plain
-from envcheck.render.serve_text import write_serve
+from envcheck.render.serve_text import served_as_said, write_serve
+from envcheck.render.size_text import write_shortage
 from envcheck.render.stack_text import clash_sentence, stack_name, write_not_possible, write_stacks
 
 _ALTERNATIVES = 3
@@ -43,6 +44,8 @@ def check_text(report: CheckReport, catalogue: Catalogue, view: View, paint: Pai
     _write_undecided(page, report)
     _write_commands(page, report, view.detail == "full")
     _write_others(page, report, view.detail == "full")
+    if report.plan:
+        said |= served_as_said(report.plan, catalogue)
     write_findings(page, report.findings, view.findings, view.detail == "full", said)
     _write_hints(page, report, view)
     return page.finish()
@@ -119,6 +122,10 @@ def _write_commands(page: Page, report: CheckReport, everything: bool) -> None:
     if len(report.plan.install) > 1 and not everything:
         page.say("check.install-other", role="faint")
     write_serve(page, report.plan)
+    if report.plan.size and report.plan.size.failure:
+        page.blank()
+        page.say(f"plan.size-{report.plan.size.verdict}", role="caution")
+        write_shortage(page, report.plan.size)
 
 
 def _write_others(page: Page, report: CheckReport, everything: bool) -> None:

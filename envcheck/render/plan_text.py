@@ -10,7 +10,7 @@ from envcheck.render.catalogue import Catalogue
 from envcheck.render.findings_text import write_findings, write_remedy
 from envcheck.render.page import Page
 from envcheck.render.paint import Paint, plain
-from envcheck.render.serve_text import write_reasons, write_serve
+from envcheck.render.serve_text import served_as_said, unfit, write_reasons, write_serve
 from envcheck.render.size_text import write_account, write_shortage
 from envcheck.render.stack_text import clash_sentence, stack_line, stack_name, write_not_possible, write_stacks
 
@@ -30,6 +30,7 @@ def plan_text(plan: Plan, catalogue: Catalogue, *, verbose: bool = False, brief:
     write_stacks(page, "check.alternatives", plan.alternatives, limit)
     write_stacks(page, "check.ways-out", plan.ways_out, limit)
     write_not_possible(page, plan)
+    said |= served_as_said(plan, catalogue)
     if plan.stack:
         said.add(catalogue.say("remedy.release", vllm=stack_name(plan.stack)))
     write_findings(page, plan.findings, limit, verbose, said)
@@ -43,18 +44,12 @@ def written_text(plan: Plan, paths: Sequence[str], catalogue: Catalogue, paint: 
     page.blank()
     for path in paths:
         page.say("plan.wrote", path=path)
-    unfit = plan.serve is not None and _unfit(plan)
-    scripts = [path for path in paths if path.endswith(".sh") and not (unfit and path.endswith("serve.sh"))]
+    scripts = [path for path in paths if path.endswith(".sh") and not (unfit(plan) and path.endswith("serve.sh"))]
     if scripts:
         page.heading("plan.next")
     for path in scripts:
         page.command(["bash", path])
     return page.finish()
-
-
-def _unfit(plan: Plan) -> bool:
-    """Whether no settings were found with which the model fits."""
-    return plan.size is not None and plan.size.verdict == "does-not-fit" and not plan.size.suggested.serve_args
 
 
 def _write_head(page: Page, plan: Plan) -> set[str]:
@@ -113,11 +108,8 @@ def _write_install(page: Page, plan: Plan) -> None:
 
 
 def _write_serving(page: Page, plan: Plan) -> None:
-    if plan.serve is not None and _unfit(plan):
-        page.blank()
-        page.say("plan.serve-none", role="bad")
-    else:
-        write_serve(page, plan)
+    write_serve(page, plan)
+    if not unfit(plan):
         write_reasons(page, plan)
     if plan.size:
         write_account(page, plan.size)

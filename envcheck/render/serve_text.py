@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from envcheck.model.plan import Plan, ServeConfig, Setting
+from envcheck.render.catalogue import Catalogue
 from envcheck.render.page import Page
 
 
@@ -16,14 +17,30 @@ def serve_argv(serve: ServeConfig, program: str = "vllm") -> list[str]:
 
 
 def write_serve(page: Page, plan: Plan) -> None:
-    """The commands that start the server; nothing where the plan serves nothing."""
+    """The commands that start the server; nothing where the plan serves nothing, a sentence where the model fits with no settings."""
     if plan.serve is None:
+        return
+    if unfit(plan):
+        page.blank()
+        page.say("plan.serve-none", role="bad")
         return
     page.heading("plan.serve")
     for setting in plan.serve.environment:
         if setting.value is not None:
             page.command(["export", f"{setting.flag}={setting.value}"])
     page.command(serve_argv(plan.serve, f"{plan.environment_dir}/bin/vllm"))
+
+
+def unfit(plan: Plan) -> bool:
+    """Whether a model was to be served and no settings were found with which it fits."""
+    size = plan.size
+    return plan.serve is not None and size is not None and size.verdict == "does-not-fit" and not size.suggested.serve_args
+
+
+def served_as_said(plan: Plan, catalogue: Catalogue) -> set[str]:
+    """The ways out that the serve command takes already."""
+    settings = {(setting.flag, setting.value) for setting in plan.serve.settings} if plan.serve and not unfit(plan) else set()
+    return {catalogue.say("remedy.dtype-half")} if ("--dtype", "half") in settings else set()
 
 
 def write_reasons(page: Page, plan: Plan) -> None:

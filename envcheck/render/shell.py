@@ -12,7 +12,7 @@ from envcheck.model.plan import InstallRecipe, Plan, ServeConfig, Setting
 from envcheck.render.catalogue import Catalogue, clean
 from envcheck.render.commands import broken, quote
 from envcheck.render.layout import wrap
-from envcheck.render.serve_text import serve_argv
+from envcheck.render.serve_text import serve_argv, unfit
 
 MARKER = "Written by envcheck"  # a file with this in its head is ours and may be written anew
 _COMMENT_WIDTH = 100
@@ -71,7 +71,7 @@ def serve_script(plan: Plan, catalogue: Catalogue, version: str) -> str | None:
     if serve is None:
         return None
     lines = _head(catalogue, "shell.serve-head", version)
-    if plan.size and plan.size.verdict == "does-not-fit" and not plan.size.suggested.serve_args:
+    if unfit(plan):
         lines += [*comment(catalogue.say("shell.does-not-fit")), ""]
     lines += [*_environment_dir(plan), ""]
     lines += _exports(serve.environment, catalogue)

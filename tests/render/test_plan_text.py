@@ -7,7 +7,7 @@ import msgspec
 from envcheck.model.budget import SizeFailure, SizeResult, Suggestion
 from envcheck.model.finding import Finding, Remedy, Severity, Verdict
 from envcheck.model.host import Disk, Gpu, HostReport, Pci, PciDevice, Provenance
-from envcheck.model.plan import Plan
+from envcheck.model.plan import Plan, Setting
 from envcheck.model.report import CheckReport
 from envcheck.model.text import Text
 from envcheck.render.catalogue import Catalogue
@@ -154,3 +154,19 @@ def test_a_path_is_broken_behind_a_slash() -> None:
     long = msgspec.structs.replace(host, environment={"LD_LIBRARY_PATH": "/usr/local/nvidia/lib64:/opt/conda/lib/python3.12/site-packages"})
     lines = [line.rstrip() for line in probe_text(long, EN).splitlines() if "/" in line]
     assert all(line.endswith(("/", "-", "_", ".", "packages")) for line in lines)
+
+
+def test_a_way_out_that_the_serve_command_takes_is_not_proposed(plan: Plan) -> None:
+    bfloat = Finding("bf16-unsupported-gpu", Severity.WARNING, Text("x"), remedies=(Remedy("setting", Text("remedy.dtype-half")),))
+    plain = msgspec.structs.replace(plan, findings=(bfloat,))
+    assert "Serve with `--dtype half`." in plan_text(plain, EN)
+    assert plan.serve is not None
+    half = msgspec.structs.replace(plan.serve, settings=(Setting("--dtype", "half", Text("why.half")),))
+    assert "Serve with `--dtype half`." not in plan_text(msgspec.structs.replace(plain, serve=half), EN)
+
+
+def test_check_of_a_model_that_does_not_fit_has_no_serve_command(report: CheckReport, plan: Plan, size: SizeResult) -> None:
+    text = check_text(msgspec.structs.replace(report, plan=unfit(plan, size)), EN, View())
+    assert "vllm serve" not in text
+    assert "Memory: it does not fit." in text
+    assert "Needed: 61.03 GiB" in text
