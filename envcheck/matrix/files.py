@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from packaging.version import Version
 
 from envcheck.matrix.records import (
+    AcceleratorMaker,
     CloudProvider,
     CudaFile,
     Distribution,
@@ -56,6 +57,7 @@ FILES = (
     FileKind("engines.json", list[EngineRange]),
     FileKind("gpus.json", list[GpuModel], lambda record: record.name),
     FileKind("images.json", ImagesFile),
+    FileKind("makers.json", list[AcceleratorMaker], _by_id),
     FileKind("memory.json", MemoryFacts),
     FileKind("mirrors.json", list[Mirror], lambda record: (record.kind, record.id)),
     FileKind("models.json", list[ModelCard], lambda record: record.id.lower()),

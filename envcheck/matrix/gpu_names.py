@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from functools import cached_property
 
 from envcheck.matrix.records import GpuModel
@@ -56,6 +57,12 @@ class GpuNames:
                 if not name[end].isalnum() and name[:end] in self._keys:
                     return self._keys[name[:end]]
         return None
+
+
+def any_word(words: Iterable[str]) -> re.Pattern[str]:
+    """What finds one of the words in a name, whole and in any case; `#` in a word stands for a number. No words: finds nothing."""
+    spellings = [r"\d+".join(map(re.escape, word.split("#"))) for word in words]
+    return re.compile(rf"\b(?:{'|'.join(spellings)})\b" if spellings else r"(?!)", re.IGNORECASE)
 
 
 def _plain(name: str) -> str:

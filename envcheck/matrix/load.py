@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,9 +11,10 @@ from packaging.version import InvalidVersion, Version
 
 from envcheck.errors import MatrixError
 from envcheck.matrix.decode import decode, decoder_of, invalid, release_files
-from envcheck.matrix.gpu_names import GpuNames
+from envcheck.matrix.gpu_names import GpuNames, any_word
 from envcheck.matrix.locate import SCHEMA, locate
 from envcheck.matrix.records import (
+    AcceleratorMaker,
     CloudProvider,
     CudaFile,
     Distribution,
@@ -32,6 +34,7 @@ from envcheck.matrix.spec import Resolved, later_posts, matching, resolve
 from envcheck.matrix.torch_release import Torch
 from envcheck.matrix.traits import Images, ImagesFile, Trait, Traits
 from envcheck.model.cloud import CloudMatcher
+from envcheck.model.maker import MakerSigns
 from envcheck.model.versions import ComputeCapability, DriverVersion, compute_capability, driver_version, numbers
 
 if TYPE_CHECKING:
@@ -223,6 +226,24 @@ class Matrix:
     def gpu_by_pci(self, device: str) -> GpuModel | None:
         """A GPU by its PCI device id, hexadecimal with or without `0x`."""
         return self._by_pci.get(device.lower().removeprefix("0x"))
+
+    @cached_property
+    def makers(self) -> tuple[AcceleratorMaker, ...]:
+        """Makers of accelerators other than NVIDIA's, by id."""
+        return tuple(self._read("makers.json", list[AcceleratorMaker]))
+
+    def maker_signs(self) -> tuple[MakerSigns, ...]:
+        """The signs of every maker that shows any on a host, for the accelerator probe."""
+        shown = (one for one in self.makers if one.pci_vendor or one.nodes)
+        return tuple(MakerSigns(one.id, one.name, one.pci_vendor, one.vga, tuple(one.nodes)) for one in shown)
+
+    @cached_property
+    def _maker_words(self) -> re.Pattern[str]:
+        return any_word(word for maker in self.makers for word in maker.words)
+
+    def names_other_maker(self, name: str) -> bool:
+        """Whether an accelerator's name holds a word of a maker other than NVIDIA."""
+        return self._maker_words.search(name) is not None
 
     # places ----------------------------------------------------------------------------------------------------------
 

@@ -209,6 +209,21 @@ class GpuModel(Record, frozen=True, kw_only=True):
     pci_ids: list[str] = []
 
 
+class AcceleratorMaker(Record, frozen=True, kw_only=True):
+    """A maker of accelerators that run no CUDA, and how they are told: on the PCI bus, by device nodes, by name.
+
+    `words` = what names of its products hold, as whole words whatever the case; `#` in one stands for a number. The other keys are
+    those of `MakerSigns`.
+    """
+
+    id: str
+    name: str
+    words: list[str]
+    pci_vendor: str | None = None
+    vga: bool = False
+    nodes: list[str] = []
+
+
 class Distribution(Record, frozen=True, kw_only=True):
     """An operating system release: its glibc and default Python."""
 

@@ -1,4 +1,4 @@
-"""Cross-references of hardware: driver floors, branches, architectures, GPUs."""
+"""Cross-references of hardware: driver floors, branches, architectures, GPUs, makers of other accelerators."""
 
 from __future__ import annotations
 
@@ -8,20 +8,22 @@ from itertools import pairwise
 from typing import Any
 
 from envcheck.matrix.problem import Loaded, Problem
-from envcheck.matrix.records import CudaFile, GpuModel
+from envcheck.matrix.records import AcceleratorMaker, CudaFile, GpuModel
 from envcheck.model.versions import compute_capability, driver_version, numbers
 
 Found = Iterator[tuple[str, str]]
 
 
 def hardware_problems(loaded: Loaded) -> Iterator[Problem]:
-    """Every fault of cuda.json and gpus.json, and of the architectures that builds name."""
+    """Every fault of cuda.json, gpus.json and makers.json, and of the architectures that builds name."""
     cuda: CudaFile = loaded.value("cuda.json")
     gpus: list[GpuModel] = loaded.value("gpus.json")
     for path, what in (*_of_drivers(cuda), *_of_branches(cuda, loaded.value("matrix.json").date), *_of_architectures(cuda)):
         yield loaded.problem("cuda.json", path, what)
     for path, what in (*_of_gpus(gpus, cuda), *_of_names(gpus)):
         yield loaded.problem("gpus.json", path, what)
+    for path, what in _of_makers(loaded.value("makers.json")):
+        yield loaded.problem("makers.json", path, what)
     known = {capability for entry in cuda.architectures for capability in entry.capabilities}
     for file, place, record in loaded.releases():
         for index, build in enumerate(record.builds):
@@ -96,3 +98,21 @@ def _of_names(gpus: list[GpuModel]) -> Found:
         for name in {" ".join(spelling.lower().split()) for spelling in (gpu.name, *gpu.aliases)}:
             if owner.setdefault(name, gpu.name) != gpu.name:
                 yield f"$[{index}]", f"`{name}` is {owner[name]} too"
+
+
+def _of_makers(makers: list[AcceleratorMaker]) -> Found:
+    """A vendor id is one maker's; words begin and end as words do, or their boundaries would never be found."""
+    owner: dict[str, str] = {}
+    for index, maker in enumerate(makers):
+        vendor = maker.pci_vendor
+        if vendor is not None and (not re.fullmatch(r"[0-9a-f]{4}", vendor) or owner.setdefault(vendor, maker.id) != maker.id):
+            yield f"$[{index}].pci_vendor", f"`{vendor}` is no vendor id, or another maker's too"
+        if maker.vga and vendor is None:
+            yield f"$[{index}].vga", "no vendor to look for"
+        yield from ((f"$[{index}].nodes", f"`{node}` is no device node") for node in maker.nodes if not node.startswith("/dev/"))
+        if not maker.words:
+            yield f"$[{index}].words", "no word"
+        wrong = (
+            word for word in maker.words if not re.fullmatch(r"[A-Za-z0-9#]+([ -][A-Za-z0-9#]+)*", word) or not re.search("[A-Za-z]", word)
+        )
+        yield from ((f"$[{index}].words", f"`{word}` is no word") for word in wrong)

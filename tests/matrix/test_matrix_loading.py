@@ -111,5 +111,6 @@ def test_a_check_reads_neither_models_nor_memory_facts(copy: Path) -> None:
     assert matrix.cuda_floor(12)
     assert matrix.engine(matrix.releases[0])
     assert matrix.cloud_matchers()
+    assert matrix.maker_signs()
     with pytest.raises(MatrixError):
         matrix.model("Qwen/Qwen3-8B")
