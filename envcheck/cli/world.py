@@ -39,7 +39,8 @@ def load_host(common: Common, matrix: Matrix) -> HostReport:
 def _probed(common: Common, matrix: Matrix) -> HostReport:
     from envcheck.probes.collect import collect
 
-    return collect(_system(common), matrix.cloud_matchers(), common.python, None if common.host else _ourselves())
+    own = None if common.host else _ourselves()
+    return collect(_system(common), matrix.cloud_matchers(), matrix.maker_signs(), common.python, own)
 
 
 def _ourselves() -> OwnInterpreter:

@@ -3,54 +3,42 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 
-import msgspec
+from msgspec import UNSET
 
-from envcheck.model.fact import Absent, Fact, Found
+from envcheck.model.fact import Absent, Fact, Found, Unreadable
 from envcheck.model.host import Accelerator
+from envcheck.model.maker import MakerSigns
 from envcheck.probes.facts import Facts
 from envcheck.probes.look import Look
 from envcheck.probes.pci_bus import DISPLAY_3D, DISPLAY_OTHER, DISPLAY_VGA, PROCESSING, PciFunction, functions
 
 FIELDS = ("accelerators",)
-
-
-class Maker(msgspec.Struct, frozen=True):
-    """A maker; `vga` = its VGA-class functions count too, `nodes` = device nodes of its compute driver."""
-
-    vendor: str
-    name: str
-    vga: bool = False
-    nodes: tuple[str, ...] = ()
-
-
-# Vendor ids as in the public PCI ID registry (pci-ids.ucw.cz). A server's management chip and a processor's own graphics are VGA
-# functions too, so that class counts only where a maker sells nothing else in it.
-MAKERS: dict[str, Maker] = {
-    "1002": Maker("amd", "AMD", nodes=("/dev/kfd",)),
-    "19e5": Maker("ascend", "Huawei Ascend", nodes=("/dev/davinci[0-9]*", "/dev/davinci_manager")),
-    "8086": Maker("intel", "Intel"),
-    "1d94": Maker("hygon", "Hygon DCU"),
-    "cabc": Maker("cambricon", "Cambricon MLU", nodes=("/dev/cambricon_dev[0-9]*",)),
-    "1ed5": Maker("moore-threads", "Moore Threads", vga=True),
-    "1e3e": Maker("iluvatar", "Iluvatar CoreX"),
-    "9999": Maker("metax", "MetaX", vga=True),
-    "1e36": Maker("enflame", "Enflame"),
-    "1da3": Maker("habana", "Intel Gaudi"),
-}
 _COMPUTE = (DISPLAY_3D, DISPLAY_OTHER, PROCESSING)
 
 
-def vendor_name(function: PciFunction) -> str | None:
-    """The maker's name of an accelerator; None for any other function."""
-    maker = MAKERS.get(function.vendor)
+def makers_by_vendor(look: Look) -> dict[str, MakerSigns]:
+    """The makers that have a PCI vendor id, by that id."""
+    return {maker.pci_vendor: maker for maker in look.makers if maker.pci_vendor is not None}
+
+
+def shown_by(function: PciFunction, makers: Mapping[str, MakerSigns]) -> MakerSigns | None:
+    """The maker of an accelerator; None for any other function.
+
+    A server's management chip and a processor's own graphics are VGA functions too, so that class counts only for makers that sell
+    nothing else in it.
+    """
+    maker = makers.get(function.vendor)
     if maker and (function.class_code in _COMPUTE or (maker.vga and function.class_code == DISPLAY_VGA)):
-        return maker.name
+        return maker
     return None
 
 
 def probe(look: Look) -> Facts:
     """The list under `accelerators`; empty where the bus was read and shows none."""
+    if not look.makers:
+        return {"accelerators": Unreadable("no makers to look for")}
     found = {**_by_node(look), **_on_bus(look)}
     bus = look.once(functions)
     fact: Fact[list[Accelerator]] = Found(list(found.values()), bus.source if isinstance(bus, Found) else "/dev")
@@ -64,16 +52,17 @@ def _on_bus(look: Look) -> dict[str, Accelerator]:
     bus = look.once(functions)
     if not isinstance(bus, Found):
         return {}
-    counted = Counter(one.vendor for one in bus.value if vendor_name(one))
-    return {MAKERS[vendor].vendor: Accelerator(MAKERS[vendor].vendor, MAKERS[vendor].name, count) for vendor, count in counted.items()}
+    makers = look.once(makers_by_vendor)
+    counted = Counter(one.vendor for one in bus.value if shown_by(one, makers))
+    return {makers[vendor].id: Accelerator(makers[vendor].id, makers[vendor].name, count) for vendor, count in counted.items()}
 
 
 def _by_node(look: Look) -> dict[str, Accelerator]:
     """Containers show device nodes even where `/sys` is hidden; only nodes with a number can be counted."""
     found: dict[str, Accelerator] = {}
-    for maker in MAKERS.values():
+    for maker in look.makers:
         for pattern in maker.nodes:
             nodes = look.system.glob(pattern, 64)
-            if nodes and maker.vendor not in found:
-                found[maker.vendor] = Accelerator(maker.vendor, maker.name, len(nodes) if "[" in pattern else msgspec.UNSET)
+            if nodes and maker.id not in found:
+                found[maker.id] = Accelerator(maker.id, maker.name, len(nodes) if "[" in pattern else UNSET)
     return found

@@ -10,6 +10,7 @@ from envcheck.errors import UsageError
 from envcheck.model.cloud import CloudMatcher
 from envcheck.model.fact import Unreadable
 from envcheck.model.host import HostReport
+from envcheck.model.maker import MakerSigns
 from envcheck.probes import (
     accelerators,
     cloud,
@@ -75,13 +76,18 @@ _ELSEWHERE = ("observed", "network")
 
 
 def collect(
-    system: System, cloud_matchers: tuple[CloudMatcher, ...] = (), python: str | None = None, own: OwnInterpreter | None = None
+    system: System,
+    cloud_matchers: tuple[CloudMatcher, ...] = (),
+    makers: tuple[MakerSigns, ...] = (),
+    python: str | None = None,
+    own: OwnInterpreter | None = None,
 ) -> HostReport:
     """The report of one host.
 
+    Without the signs of `cloud_matchers` no cloud is found; without those of `makers` the accelerators are unreadable.
     `python` is the target interpreter's path, its environment's folder, or its name on PATH; UsageError where there is none.
     """
-    look = Look(system, cloud_matchers, python, own)
+    look = Look(system, cloud_matchers, makers, python, own)
     if python is not None and given(look, python) is None:
         raise UsageError("error.python-not-found", path=python)
     facts = all_of(_ELSEWHERE, Unreadable("not measured"))

@@ -9,6 +9,7 @@ import msgspec
 
 from envcheck.model.cloud import CloudMatcher
 from envcheck.model.fact import Fact
+from envcheck.model.maker import MakerSigns
 from envcheck.probes.facts import read_line, read_text
 from envcheck.system.port import READ_LIMIT, NvmlReport, System
 
@@ -28,10 +29,16 @@ class Look:
     """The port, the caller's choices, and every reading that several probes need, made once."""
 
     def __init__(
-        self, system: System, matchers: tuple[CloudMatcher, ...] = (), python: str | None = None, own: OwnInterpreter | None = None
+        self,
+        system: System,
+        matchers: tuple[CloudMatcher, ...] = (),
+        makers: tuple[MakerSigns, ...] = (),
+        python: str | None = None,
+        own: OwnInterpreter | None = None,
     ) -> None:
         self.system = system
         self.matchers = matchers
+        self.makers = makers
         self.python = python
         self.own = own
         self.env: Mapping[str, str] = system.env()

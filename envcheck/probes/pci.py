@@ -7,7 +7,7 @@ from typing import Any
 
 from envcheck.model.fact import Absent, Fact, Found, Unreadable
 from envcheck.model.host import PciDevice
-from envcheck.probes.accelerators import vendor_name
+from envcheck.probes.accelerators import makers_by_vendor, shown_by
 from envcheck.probes.facts import Facts
 from envcheck.probes.look import Look
 from envcheck.probes.pci_bus import BUS, functions, nvidia, nvidia_kind
@@ -18,8 +18,9 @@ FIELDS = ("pci.devices", "pci.iommu", "pci.acs_redirect")
 def probe(look: Look) -> Facts:
     """All facts under `pci`."""
     fact: Fact[Any] = look.once(functions)
+    makers = look.once(makers_by_vendor)
     if isinstance(fact, Found):
-        kept = [(one, nvidia_kind(one) or ("other" if vendor_name(one) else None)) for one in fact.value]
+        kept = [(one, nvidia_kind(one) or ("other" if shown_by(one, makers) else None)) for one in fact.value]
         fact = Found([PciDevice(one.address, one.vendor, one.device, kind, one.driver) for one, kind in kept if kind], fact.source)
     return {"pci.devices": fact, "pci.iommu": iommu(look), "pci.acs_redirect": Unreadable("needs the bridges' configuration space")}
 

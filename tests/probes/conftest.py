@@ -5,11 +5,14 @@ from __future__ import annotations
 import posixpath
 from collections.abc import Callable, Mapping, Sequence
 from fnmatch import fnmatchcase
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from envcheck.matrix.load import Matrix
 from envcheck.model.fact import Absent, Fact, Found, Unreadable
+from envcheck.model.maker import MakerSigns
 from envcheck.probes.look import Look, OwnInterpreter
 from envcheck.system.port import READ_LIMIT, CommandResult, DiskSpace, HttpAnswer, NvmlReport, System
 
@@ -124,12 +127,26 @@ def in_memory() -> type[InMemory]:
     return InMemory
 
 
-@pytest.fixture
-def look() -> Callable[..., Look]:
-    """`look(files={…}, nvml=…, python=…)`: a visit to a host made up of the arguments."""
+@pytest.fixture(scope="session")
+def makers() -> tuple[MakerSigns, ...]:
+    """The signs of the makers in the shipped facts."""
+    return Matrix(Path(__file__).parents[2] / "matrices").maker_signs()
 
-    def visit(*, python: str | None = None, own: OwnInterpreter | None = None, matchers: tuple[Any, ...] = (), **host: Any) -> Look:
-        return Look(InMemory(**host), matchers, python, own)
+
+@pytest.fixture
+def look(makers: tuple[MakerSigns, ...]) -> Callable[..., Look]:
+    """`look(files={…}, nvml=…, python=…)`: a visit to a host made up of the arguments, with the shipped makers unless others are given."""
+    shipped = makers
+
+    def visit(
+        *,
+        python: str | None = None,
+        own: OwnInterpreter | None = None,
+        matchers: tuple[Any, ...] = (),
+        makers: tuple[MakerSigns, ...] = shipped,
+        **host: Any,
+    ) -> Look:
+        return Look(InMemory(**host), matchers, makers, python, own)
 
     return visit
 

@@ -16,8 +16,8 @@ from envcheck.probes.overrides import apply
 from envcheck.system.port import NvmlReport
 
 
-def test_a_bare_host(in_memory, bus):
-    report = collect(in_memory(files=bus() | {"/etc/os-release": "ID=debian\nVERSION_ID=12\n", "/proc/modules": ""}))
+def test_a_bare_host(in_memory, bus, makers):
+    report = collect(in_memory(files=bus() | {"/etc/os-release": "ID=debian\nVERSION_ID=12\n", "/proc/modules": ""}), makers=makers)
     assert report.driver is None
     assert report.gpus == []
     assert report.accelerators == []

@@ -31,7 +31,12 @@ def test_no_bus_is_absent_and_a_closed_one_unreadable(look):
     assert isinstance(functions(look()), Absent)
     closed = {"/sys/bus/pci/devices/0000:00:07.0/uevent": Unreadable("permission denied")}
     assert functions(look(files=closed)) == Unreadable("permission denied")
-    assert isinstance(accelerators.probe(look(files=closed))["accelerators"], Unreadable)
+    assert accelerators.probe(look(files=closed))["accelerators"] == Unreadable("permission denied")
+
+
+def test_where_no_maker_is_known_nothing_is_said_of_accelerators(look, bus):
+    facts = accelerators.probe(look(files=bus(("0000:c1:00.0", "1002:74A1", "120000", None)), makers=()))
+    assert isinstance(facts["accelerators"], Unreadable)
 
 
 @pytest.mark.parametrize(("kind", "expected"), [("DMA-FQ", "translated"), ("DMA", "translated"), ("identity", "passthrough")])
@@ -46,7 +51,14 @@ def test_without_an_iommu_group_there_is_no_translation(look, bus):
 
 @pytest.mark.parametrize(
     ("ids", "class_code", "vendor"),
-    [("1002:74A1", "120000", "amd"), ("19E5:D802", "120000", "ascend"), ("8086:0BD5", "38000", "intel"), ("1DA3:1020", "120000", "habana")],
+    [
+        ("1002:74A1", "120000", "amd"),
+        ("19E5:D802", "120000", "ascend"),
+        ("8086:0BD5", "38000", "intel"),
+        ("1DA3:1020", "120000", "habana"),
+        ("1ED5:0105", "30000", "moore-threads"),
+        ("9999:4001", "38000", "metax"),
+    ],
 )
 def test_other_makers_by_vendor_and_class(look, bus, ids, class_code, vendor):
     visit = look(files=bus(("0000:c1:00.0", ids, class_code, None), ("0000:c2:00.0", ids, class_code, None)))

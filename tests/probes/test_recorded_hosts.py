@@ -3,6 +3,7 @@ from pathlib import Path
 import pytest
 
 from envcheck.model.host import HostReport
+from envcheck.model.maker import MakerSigns
 from envcheck.probes.assemble import document_paths
 from envcheck.probes.collect import collect
 from envcheck.system.rooted import RootedSystem
@@ -11,8 +12,8 @@ FOLDERS = sorted(path.parent for path in (Path(__file__).parents[1] / "hosts").g
 
 
 @pytest.fixture(params=FOLDERS, ids=lambda path: path.name)
-def report(request: pytest.FixtureRequest) -> HostReport:
-    return collect(RootedSystem(request.param))
+def report(request: pytest.FixtureRequest, makers: tuple[MakerSigns, ...]) -> HostReport:
+    return collect(RootedSystem(request.param), makers=makers)
 
 
 def test_there_are_recorded_hosts():
