@@ -32,11 +32,6 @@ Cuda = tuple[int, ...]
 
 # Patterns are compiled when first used: most hosts need few of them.
 _MIG_NAME = r"(?i)\bMIG\b"
-# Makers and products that are not NVIDIA's; a host document may list such a card under `gpus`.
-_OTHER_MAKERS = (
-    r"(?i)\b(AMD|Radeon|Instinct|MI\d{3}[AX]?|Ascend|910[ABC]\d?|Intel|Gaudi|Hygon|Cambricon|MLU\d+|"
-    r"Moore Threads|MTT|MetaX|Kunlun|Iluvatar|TPU)\b"
-)
 _CPU_BUILD = r"(?i)\+(cpu|rocm|xpu)|\b(NPU|ROCm|HIP)\b"
 
 
@@ -175,7 +170,8 @@ def _gpus(host: HostReport, matrix: Matrix) -> tuple[tuple[GpuFact, ...], tuple[
     found: list[GpuFact] = []
     for gpu in known(host.gpus) or []:
         name = (known(gpu.name) or "")[:_LONGEST_NAME]
-        if "nvidia" not in name.lower() and re.search(_OTHER_MAKERS, name):
+        # A host document may list another maker's card under `gpus`.
+        if "nvidia" not in name.lower() and matrix.names_other_maker(name):
             others.append(name)
         else:
             found.append(_gpu(gpu, name, matrix))
