@@ -28,14 +28,14 @@ def answer(host: HostReport, matrix: Matrix, request: Request, asked: Common) ->
     judgement = judge(host, matrix, request)
     choice = choose_stack(judgement, matrix, request)
     spec = model_of(request, matrix, asked) if request.model else None
-    size = _size(host, matrix, request, spec, judgement, choice) if spec else None
+    size = planned_size(host, matrix, request, spec, judgement, choice) if spec else None
     plan = make_plan(judgement, matrix, request, choice=choice, spec=spec, size=size)
     return build_report(judgement, plan, matrix)
 
 
-def _size(
+def planned_size(
     host: HostReport, matrix: Matrix, request: Request, spec: ModelSpec, judgement: Judgement, choice: StackChoice
-) -> SizeResult | None:
+) -> SizeResult:
     """The budget on the release that is planned, else on the one judged, with the settings that are planned."""
     from envcheck.cli.memory import size_as_planned
 

@@ -90,7 +90,7 @@ class Answerer:
             judgement.engine,
             _short(judgement.findings) if judged else [],
             self._size_out(size) if size else UNSET,
-            self._plan_out(judgement, request, size) if "plan" in want else UNSET,
+            self._plan_out(host, judgement, request, size) if "plan" in want else UNSET,
         )
 
     def _size(self, host: HostReport, request: Request, judgement: Judgement) -> SizeResult:
@@ -104,12 +104,17 @@ class Answerer:
 
         return size_out(size, self._catalogue, account=False)
 
-    def _plan_out(self, judgement: Judgement, request: Request, size: SizeResult | None) -> PlanOut:
+    def _plan_out(self, host: HostReport, judgement: Judgement, request: Request, size: SizeResult | None) -> PlanOut:
+        """The plan as `envcheck plan` has it: the model sized for the release and the settings that are planned, asked for or not."""
+        from envcheck.cli.answer import planned_size
         from envcheck.cli.memory import known_spec
         from envcheck.planning.plan import make_plan
+        from envcheck.planning.stack import choose_stack
         from envcheck.render.jsonout import plan_out
 
-        return plan_out(make_plan(judgement, self._matrix, request, spec=known_spec(request, self._matrix), size=size), self._catalogue)
+        choice, spec = choose_stack(judgement, self._matrix, request), known_spec(request, self._matrix)
+        planned = planned_size(host, self._matrix, request, spec, judgement, choice) if spec else size
+        return plan_out(make_plan(judgement, self._matrix, request, choice=choice, spec=spec, size=planned), self._catalogue)
 
 
 def _loosely(line: bytes) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from pathlib import Path
 
 Run = Callable[..., tuple[int, str, str]]
 LONG = "meta-llama/Llama-3.1-8B-Instruct"  # its own context does not fit an A10, a shorter one does
@@ -43,3 +44,13 @@ def test_a_way_out_is_sized_by_its_own_release(envcheck: Run, a10: str) -> None:
     assert plan["ways_out"][0]["vllm"] == "0.10.1.1"
     settings = {entry["flag"]: entry["value"] for entry in plan["serve"]["settings"]}
     assert settings["--gpu-memory-utilization"] == "0.9"
+
+
+def test_a_plan_in_a_batch_is_the_one_of_the_command(envcheck: Run, a10: str, tmp_path: Path) -> None:
+    host = json.loads(Path(a10).read_text(encoding="utf-8"))
+    question = tmp_path / "question.ndjson"
+    question.write_text(json.dumps({"id": 1, "host": host, "request": {"model": LONG}, "want": ["plan"]}) + "\n", encoding="utf-8")
+    alone = json.loads(envcheck("plan", "--host", a10, "--model", LONG, "--offline", "--json")[1])
+    together = json.loads(envcheck("batch", str(question))[1])["plan"]
+    assert together["serve"] == alone["serve"]
+    assert together["size"]["verdict"] == alone["size"]["verdict"]
