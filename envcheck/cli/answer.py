@@ -29,8 +29,23 @@ def answer(host: HostReport, matrix: Matrix, request: Request, asked: Common) ->
     choice = choose_stack(judgement, matrix, request)
     spec = model_of(request, matrix, asked) if request.model else None
     size = planned_size(host, matrix, request, spec, judgement, choice) if spec else None
-    plan = make_plan(judgement, matrix, request, choice=choice, spec=spec, size=size)
+    plan = make_plan(judgement, matrix, request, choice=choice, spec=spec, size=size, directory=environment_of(host, choice))
     return build_report(judgement, plan, matrix)
+
+
+def environment_of(host: HostReport, choice: StackChoice) -> str:
+    """The environment a plan serves from: that of the interpreter where vLLM is installed already, else a fresh one."""
+    from posixpath import dirname
+
+    from envcheck.planning.plan import DIRECTORY
+    from envcheck.render.host_line import known
+
+    python = known(host.python)
+    folder = dirname(known(python.executable) or "") if python else ""
+    if not choice.installed or not folder.startswith("/") or not folder.endswith("/bin"):
+        return DIRECTORY
+    # Into the system's interpreter, pip puts commands beside those of the distribution, not among them.
+    return "/usr/local" if folder == "/usr/bin" else dirname(folder)
 
 
 def planned_size(

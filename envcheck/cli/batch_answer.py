@@ -106,7 +106,7 @@ class Answerer:
 
     def _plan_out(self, host: HostReport, judgement: Judgement, request: Request, size: SizeResult | None) -> PlanOut:
         """The plan as `envcheck plan` has it: the model sized for the release and the settings that are planned, asked for or not."""
-        from envcheck.cli.answer import planned_size
+        from envcheck.cli.answer import environment_of, planned_size
         from envcheck.cli.memory import known_spec
         from envcheck.planning.plan import make_plan
         from envcheck.planning.stack import choose_stack
@@ -114,7 +114,9 @@ class Answerer:
 
         choice, spec = choose_stack(judgement, self._matrix, request), known_spec(request, self._matrix)
         planned = planned_size(host, self._matrix, request, spec, judgement, choice) if spec else size
-        return plan_out(make_plan(judgement, self._matrix, request, choice=choice, spec=spec, size=planned), self._catalogue)
+        directory = environment_of(host, choice)
+        plan = make_plan(judgement, self._matrix, request, choice=choice, spec=spec, size=planned, directory=directory)
+        return plan_out(plan, self._catalogue)
 
 
 def _loosely(line: bytes) -> Any:

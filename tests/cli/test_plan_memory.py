@@ -6,6 +6,8 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
 Run = Callable[..., tuple[int, str, str]]
 LONG = "meta-llama/Llama-3.1-8B-Instruct"  # its own context does not fit an A10, a shorter one does
 
@@ -54,3 +56,21 @@ def test_a_plan_in_a_batch_is_the_one_of_the_command(envcheck: Run, a10: str, tm
     together = json.loads(envcheck("batch", str(question))[1])["plan"]
     assert together["serve"] == alone["serve"]
     assert together["size"]["verdict"] == alone["size"]["verdict"]
+
+
+@pytest.mark.parametrize(
+    ("executable", "command"),
+    [("/root/vllm/bin/python", "/root/vllm/bin/vllm"), ("/usr/bin/python3", "/usr/local/bin/vllm"), ("python3", "vllm-env/bin/vllm")],
+)
+def test_an_installed_vllm_is_served_from_where_it_is(envcheck: Run, a10: str, executable: str, command: str) -> None:
+    installed = ("--set", 'packages={"vllm": "0.19.1", "torch": "2.10.0"}', "--set", 'torch={"version": "2.10.0+cu129", "cuda": "12.9"}')
+    words = ("plan", "--host", a10, *installed, "--set", f"python.executable={executable}", "--model", "Qwen/Qwen3-8B", "--offline")
+    status, out, _ = envcheck(*words)
+    assert status == 0
+    assert "nothing to install" in out
+    assert f"\n  {command} serve Qwen/Qwen3-8B" in out
+
+
+def test_a_fresh_environment_is_served_from_itself(envcheck: Run, a10: str) -> None:
+    words = ("plan", "--host", a10, "--set", "python.executable=/root/vllm/bin/python", "--model", "Qwen/Qwen3-8B", "--offline")
+    assert "\n  vllm-env/bin/vllm serve Qwen/Qwen3-8B" in envcheck(*words)[1]
