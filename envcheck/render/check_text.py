@@ -5,10 +5,8 @@ from __future__ import annotations
 from typing import Literal
 
 import msgspec
-from msgspec import UnsetType
 
 from envcheck.model.finding import Finding, Verdict
-from envcheck.model.host import HostReport
 from envcheck.model.report import CheckReport
 from envcheck.render.catalogue import Catalogue
 from envcheck.render.findings_text import write_findings, write_remedy
@@ -19,6 +17,7 @@ from envcheck.render.paint import OF_VERDICT, Paint, plain
 from envcheck.render.serve_text import served_as_said, write_serve
 from envcheck.render.size_text import write_shortage
 from envcheck.render.stack_text import clash_sentence, stack_name, write_not_possible, write_stacks
+from envcheck.render.undecided_text import write_undecided
 
 _ALTERNATIVES = 3
 
@@ -41,7 +40,7 @@ def check_text(report: CheckReport, catalogue: Catalogue, view: View, paint: Pai
     for line in wrap_parts(host_line(report.host, catalogue, view.cloud_name), SEPARATOR, indent="  "):
         page.raw(line)
     said = _write_binding(page, report)
-    _write_undecided(page, report)
+    write_undecided(page, report.undecided, report.host)
     _write_commands(page, report, view.detail == "full")
     _write_others(page, report, view.detail == "full")
     if report.plan:
@@ -83,23 +82,6 @@ def _write_obstacle(page: Page, finding: Finding) -> set[str]:
     for remedy in finding.remedies[:1]:
         write_remedy(page, remedy, "  ")
     return {detail, *(page.catalogue.text(remedy.note) for remedy in finding.remedies[:1])}
-
-
-def _write_undecided(page: Page, report: CheckReport) -> None:
-    if not report.undecided:
-        return
-    page.heading("check.undecided")
-    for text in report.undecided:
-        why = _why_unknown(report.host, text.key.removeprefix("undecided."))
-        page.write(page.catalogue.text(text) + (page.catalogue.say("check.undecided-why", why=why) if why else ""), "    ", first="  - ")
-
-
-def _why_unknown(host: HostReport, path: str) -> str | None:
-    """Why the fact at a path, `gpus.compute_capability`, could not be read; None where nobody says."""
-    if isinstance(host.provenance, UnsetType):
-        return None
-    origins = (host.provenance.get(path), host.provenance.get(path.partition(".")[0]))
-    return next((origin.why for origin in origins if origin and origin.why), None)
 
 
 def _write_commands(page: Page, report: CheckReport, everything: bool) -> None:

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import msgspec
+
 from envcheck.model.finding import Finding, RemedyKind, Severity
+from envcheck.model.host import HostReport
 from envcheck.model.plan import Plan
+from envcheck.model.text import Text
 from envcheck.render.catalogue import Catalogue
 from envcheck.render.findings_text import write_findings, write_remedy
 from envcheck.render.page import Page
@@ -13,14 +17,27 @@ from envcheck.render.paint import Paint, plain
 from envcheck.render.serve_text import served_as_said, unfit, write_reasons, write_serve
 from envcheck.render.size_text import write_account, write_shortage
 from envcheck.render.stack_text import clash_sentence, stack_line, stack_name, write_not_possible, write_stacks
+from envcheck.render.undecided_text import write_undecided
 
 _ON_THE_HOST: frozenset[RemedyKind] = frozenset({"service", "container", "reboot", "driver", "hardware"})
 
 
-def plan_text(plan: Plan, catalogue: Catalogue, *, verbose: bool = False, brief: bool = False, paint: Paint = plain) -> str:
+class Doubt(msgspec.Struct, frozen=True):
+    """The deciding facts that are not known of a host; with none, the plan is no guess."""
+
+    undecided: tuple[Text, ...] = ()
+    host: HostReport = HostReport()
+
+
+_NO_DOUBT = Doubt()
+
+
+def plan_text(
+    plan: Plan, catalogue: Catalogue, *, verbose: bool = False, brief: bool = False, doubt: Doubt = _NO_DOUBT, paint: Paint = plain
+) -> str:
     """A plan for people; the commands are the same as in its files. `brief` stops behind what is planned and what stands in its way."""
     page = Page(catalogue, paint)
-    said = _write_head(page, plan)
+    said = _write_head(page, plan, doubt)
     if brief:
         return page.finish()
     _write_install(page, plan)
@@ -37,10 +54,10 @@ def plan_text(plan: Plan, catalogue: Catalogue, *, verbose: bool = False, brief:
     return page.finish()
 
 
-def written_text(plan: Plan, paths: Sequence[str], catalogue: Catalogue, paint: Paint = plain) -> str:
+def written_text(plan: Plan, paths: Sequence[str], catalogue: Catalogue, paint: Paint = plain, doubt: Doubt = _NO_DOUBT) -> str:
     """What is planned, what was written, and what to type next."""
     page = Page(catalogue, paint)
-    _write_head(page, plan)
+    _write_head(page, plan, doubt)
     page.blank()
     for path in paths:
         page.say("plan.wrote", path=path)
@@ -52,10 +69,10 @@ def written_text(plan: Plan, paths: Sequence[str], catalogue: Catalogue, paint: 
     return page.finish()
 
 
-def _write_head(page: Page, plan: Plan) -> set[str]:
-    """What is planned, whether the model fits, what must be mended on the host first. The sentences said."""
+def _write_head(page: Page, plan: Plan, doubt: Doubt) -> set[str]:
+    """What is planned, whether the model fits, what is not known or must be mended on the host first. The sentences said."""
     if plan.stack:
-        page.say("plan.stack", role="good", vllm=stack_name(plan.stack))
+        page.say("plan.stack", role="caution" if doubt.undecided else "good", vllm=stack_name(plan.stack))
         page.write(stack_line(plan.stack, page.catalogue), indent="  ")
         for warning in plan.stack.warnings:
             page.write(clash_sentence(warning, page.catalogue), indent="  ", role="caution")
@@ -67,6 +84,7 @@ def _write_head(page: Page, plan: Plan) -> set[str]:
         page.write(page.catalogue.text(note), indent="  ")
     if plan.install or plan.stack:
         _write_fit(page, plan)
+        write_undecided(page, doubt.undecided, doubt.host)
     return _write_obstacles(page, plan)
 
 

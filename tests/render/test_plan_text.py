@@ -13,7 +13,7 @@ from envcheck.model.text import Text
 from envcheck.render.catalogue import Catalogue
 from envcheck.render.check_text import View, check_text
 from envcheck.render.host_line import host_line
-from envcheck.render.plan_text import plan_text, written_text
+from envcheck.render.plan_text import Doubt, plan_text, written_text
 from envcheck.render.probe_text import probe_text
 from envcheck.render.shell import serve_script
 from envcheck.render.size_text import size_text
@@ -170,3 +170,10 @@ def test_check_of_a_model_that_does_not_fit_has_no_serve_command(report: CheckRe
     assert "vllm serve" not in text
     assert "Memory: it does not fit." in text
     assert "Needed: 61.03 GiB" in text
+
+
+def test_a_plan_of_a_host_not_known_says_what_is_missing_before_the_commands(plan: Plan, host: HostReport) -> None:
+    doubt = Doubt((Text("undecided.driver.version"),), msgspec.structs.replace(host, provenance={}))
+    text = plan_text(plan, EN, doubt=doubt)
+    assert text.index("--set driver.version=") < text.index("uv venv")
+    assert "--set driver.version=" in written_text(plan, PATHS, EN, doubt=doubt)

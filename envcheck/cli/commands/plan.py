@@ -12,6 +12,7 @@ from envcheck.errors import ExitCode, UsageError
 
 if TYPE_CHECKING:
     from envcheck.model.plan import Plan
+    from envcheck.model.report import CheckReport
 
 
 @click.command("plan", context_settings=SERVE_SETTINGS)
@@ -40,30 +41,31 @@ def command(asked: Common, serve_words: tuple[str, ...], vllm: str | None, model
     if report.plan is None:
         return int(ExitCode.UNKNOWN)
     if folder:
-        _write(report.plan, folder, asked)
+        _write(report, report.plan, folder, asked)
     else:
-        _show(report.plan, asked)
+        _show(report, report.plan, asked)
     from envcheck.cli.exits import of_plan
 
     return of_plan(report)
 
 
-def _show(plan: Plan, asked: Common) -> None:
+def _show(report: CheckReport, plan: Plan, asked: Common) -> None:
     if asked.output == "json":
         from envcheck.render.jsonout import plan_out
 
         json_out(plan_out(plan, asked.catalogue))
     else:
-        from envcheck.render.plan_text import plan_text
+        from envcheck.render.plan_text import Doubt, plan_text
 
-        to_stdout(plan_text(plan, asked.catalogue, verbose=asked.verbose, brief=asked.quiet, paint=asked.paint))
+        doubt = Doubt(report.undecided, report.host)
+        to_stdout(plan_text(plan, asked.catalogue, verbose=asked.verbose, brief=asked.quiet, doubt=doubt, paint=asked.paint))
 
 
-def _write(plan: Plan, folder: str, asked: Common) -> None:
+def _write(report: CheckReport, plan: Plan, folder: str, asked: Common) -> None:
     from envcheck import __version__
     from envcheck.cli.written import write_files
     from envcheck.render.files import plan_files
-    from envcheck.render.plan_text import written_text
+    from envcheck.render.plan_text import Doubt, written_text
 
     catalogue = asked.catalogue
     paths = write_files(folder, plan_files(plan, catalogue, __version__))
@@ -72,4 +74,4 @@ def _write(plan: Plan, folder: str, asked: Common) -> None:
 
         json_out(WrittenOut(paths))
     elif not asked.quiet:
-        to_stdout(written_text(plan, paths, catalogue, asked.paint))
+        to_stdout(written_text(plan, paths, catalogue, asked.paint, Doubt(report.undecided, report.host)))
