@@ -7,8 +7,9 @@ import select
 import signal
 import subprocess
 import time
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from types import FrameType
 
 from envcheck.model.fact import Absent, Fact, Found, Unreadable
 from envcheck.system.files import find_executable
@@ -16,6 +17,7 @@ from envcheck.system.port import CommandResult
 
 KEEP = 65_536  # bytes kept of each stream
 _GIVE_UP = 8 << 20  # bytes of both streams together after which the command is taken for endless
+_ENDINGS = (signal.SIGTERM, signal.SIGHUP)
 _TICK_S = 0.02  # how soon the end of a command is noticed while a grandchild holds its output open
 
 
@@ -25,6 +27,39 @@ def run(argv: Sequence[str], env: Mapping[str, str], timeout: float) -> Fact[Com
     At most 64 KiB of each stream are kept. Whatever is left of the process group is killed at the end, in time or not (seconds).
     Absent = no such command.
     """
+    with _taken_along():
+        return _run(argv, env, timeout)
+
+
+class _ToldToEndError(BaseException):
+    """A signal that ends this process has arrived."""
+
+
+@contextmanager
+def _taken_along() -> Iterator[None]:
+    """A signal that ends us ends the command first: in a session of its own it would stay behind, hanging for ever."""
+    told: list[int] = []
+
+    def end(number: int, _: FrameType | None) -> None:
+        told.append(number)
+        raise _ToldToEndError
+
+    ours = []
+    with suppress(ValueError):  # another thread than the main one gets no signals
+        for number in _ENDINGS:
+            if signal.getsignal(number) is signal.SIG_DFL:
+                signal.signal(number, end)
+                ours.append(number)
+    try:
+        yield
+    finally:
+        for number in ours:
+            signal.signal(number, signal.SIG_DFL)
+        if told:
+            os.kill(os.getpid(), told[0])
+
+
+def _run(argv: Sequence[str], env: Mapping[str, str], timeout: float) -> Fact[CommandResult]:
     try:
         process = subprocess.Popen(
             list(argv),

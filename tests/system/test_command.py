@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import signal
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -134,3 +136,21 @@ def test_binary_output_is_decoded_with_replacement() -> None:
 
 def test_everything_written_right_before_the_end_arrives() -> None:
     assert shell("head -c 50000 /dev/zero | tr '\\0' 'z'").stdout == "z" * 50_000
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_that_ends_us_ends_the_command_too(tmp_path: Path, number: signal.Signals) -> None:
+    program = f"from envcheck.system.command import run; run(['sh', '-c', 'echo $$ > {tmp_path}/pid; sleep 60'], {ENV!r}, 50)"
+    ours = subprocess.Popen([sys.executable, "-c", program], env={**ENV, "PYTHONPATH": str(Path(__file__).parents[2])})
+    until = time.monotonic() + 20
+    while not ((tmp_path / "pid").exists() and (tmp_path / "pid").read_text()) and time.monotonic() < until:
+        time.sleep(0.01)
+    ours.send_signal(number)
+    assert ours.wait(20) == -number
+    assert dies_soon(int((tmp_path / "pid").read_text()))
+
+
+def test_signals_mean_afterwards_what_they_meant_before() -> None:
+    before = [signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGHUP)]
+    assert shell("true").status == 0
+    assert [signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGHUP)] == before

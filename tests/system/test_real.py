@@ -67,6 +67,22 @@ def test_commands_are_looked_for_on_the_path_given(tmp_path: Path) -> None:
     assert system.run(["nvidia-smi"]) == Absent("no such command")
 
 
+def test_commands_that_hang_share_their_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock, given = [0.0], []
+
+    def hang(argv: object, env: object, timeout: float) -> Unreadable:
+        given.append(timeout)
+        clock[0] += timeout
+        return Unreadable("hung")
+
+    monkeypatch.setattr("envcheck.system.command.run", hang)
+    monkeypatch.setattr("envcheck.system.real.time.monotonic", lambda: clock[0])
+    system = RealSystem()
+    for name in ("nvidia-smi", "nvcc", "python3", "gcc"):
+        system.run([name])
+    assert given == [2.0, 0.5, 0.5, 0.5]
+
+
 def test_disk_space_is_that_of_the_nearest_parent(tmp_path: Path) -> None:
     fact = RealSystem().disk(f"{tmp_path}/not/yet/there")
     assert isinstance(fact, Found)
