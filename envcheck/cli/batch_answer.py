@@ -124,12 +124,14 @@ def _loosely(line: bytes) -> Any:
     import json
 
     try:
-        loose = json.loads(line)
+        # Half a surrogate pair is no text that an answer could hold.
+        loose = json.loads(json.dumps(json.loads(line), ensure_ascii=False).encode("utf-8", "replace"))
+    except (ValueError, RecursionError):
+        return None
+    try:
         return msgspec.convert(loose, Line)
     except msgspec.ValidationError:
         return loose
-    except (ValueError, RecursionError):
-        return None
 
 
 def _short(findings: tuple[Finding, ...]) -> list[BatchFinding]:

@@ -194,3 +194,10 @@ def test_a_reader_that_leaves_ends_it_quietly(processes: None, tmp_path: Path) -
 
 def test_errors_speak_chinese_when_asked(envcheck: Run, tmp_path: Path) -> None:
     assert "第 1 行" in envcheck("batch", write(tmp_path / "in", ["{"]), "--lang", "zh")[1]
+
+
+def test_half_a_surrogate_pair_ends_no_batch(answerer: Answerer) -> None:
+    assert ask(answerer, rb'{"id": "\ud800", "host": {}}')["id"] == "?"
+    answer = ask(answerer, rb'{"id": 1, "host": {"gpus": [{"name": "\ud800"}]}, "request": {"model": "\udfff"}, "want": ["size", "plan"]}')
+    assert (answer["id"], "error" in answer) == (1, False)
+    assert ask(answerer, rb'{"id": ["\ud800", Infinity], "want": 5}')["id"] == ["?", None]
