@@ -36,6 +36,14 @@ class Hub(msgspec.Struct, frozen=True):
         sendable = bool(token) and token.isascii() and token.isprintable() and urlsplit(self.url)[:2] == urlsplit(self.official)[:2]
         return {"Authorization": f"Bearer {token}"} if sendable else {}
 
+    @property
+    def shown(self) -> str:
+        """Its URL as messages may cite it, without a user and a password. Raises ValueError for what is no URL."""
+        urlsplit(self.url)
+        scheme, there, rest = self.url.rpartition("://")
+        place, slash, path = rest.partition("/")
+        return f"{scheme}{there}{place.rpartition('@')[2]}{slash}{path}"
+
 
 def fetch_model(name: str, system: System, hub: Hub, revision: str = "main") -> ModelSpec:
     """The model of a valid repository name.
@@ -43,20 +51,23 @@ def fetch_model(name: str, system: System, hub: Hub, revision: str = "main") -> 
     Raises UsageError where the hub does not know it or refuses it, CannotTellError where the hub cannot be asked, InputError on a
     broken configuration.
     """
-    headers = hub.headers(system.env())
-    base = f"{hub.url}/{quote(name, safe='/')}/resolve/{quote(revision, safe='')}"
-    config = _get(f"{base}/config.json", name, system, hub, headers)
+    try:
+        shown, headers = hub.shown, hub.headers(system.env())
+    except ValueError:
+        raise CannotTellError("error.model-not-asked", name=name, hub="HF_ENDPOINT", why="not a URL") from None
+    path = f"{quote(name, safe='/')}/resolve/{quote(revision, safe='')}"
+    config = _get(f"{hub.url}/{path}/config.json", name, system, hub, headers)
     if config.truncated:
-        raise InputError("error.config-too-large", name=f"{base}/config.json", limit_mib=CONFIG_LIMIT >> 20)
-    spec = ModelSpec(name, parse_config(config.body, f"{base}/config.json"), ModelSource("hub", f"{hub.url}/{name}"))
-    answer = system.http_get(f"{base}/model.safetensors.index.json", headers, _TIMEOUT_S, _INDEX_LIMIT)
+        raise InputError("error.config-too-large", name=f"{shown}/{path}/config.json", limit_mib=CONFIG_LIMIT >> 20)
+    spec = ModelSpec(name, parse_config(config.body, f"{shown}/{path}/config.json"), ModelSource("hub", f"{shown}/{name}"))
+    answer = system.http_get(f"{hub.url}/{path}/model.safetensors.index.json", headers, _TIMEOUT_S, _INDEX_LIMIT)
     found = answer.value if isinstance(answer, Found) and answer.value.status == _OK and not answer.value.truncated else None
     return msgspec.structs.replace(spec, weights_bytes=index_bytes(found.body) if found else None)
 
 
 def _get(url: str, name: str, system: System, hub: Hub, headers: Mapping[str, str]) -> HttpAnswer:
     answer = system.http_get(url, headers, _TIMEOUT_S, CONFIG_LIMIT)
-    place = urlsplit(hub.url).hostname or hub.url[:100]
+    place = urlsplit(hub.url).hostname or hub.url.rpartition("@")[2][:100]
     if not isinstance(answer, Found):
         raise CannotTellError("error.model-not-asked", name=name, hub=place, why=answer.why)
     status = answer.value.status

@@ -25,7 +25,7 @@ def parse_config(data: bytes, name: str = "config.json") -> dict[str, Any]:
         if value is None:
             raise InputError("error.config-not-json", name=name, why=str(error)[:200]) from None
     if not isinstance(value, dict):
-        raise InputError("error.config-no-object", name=name, found=type(value).__name__)
+        raise InputError("error.config-no-object", name=name, found="null" if value is None else type(value).__name__)
     return value
 
 

@@ -199,3 +199,17 @@ def test_a_folder_that_is_no_model(host):
         find_model("/data", host(unreadable=["/data/config.json"]), nothing, ONLINE)
     with pytest.raises(InputError):
         find_model("/data", host({"/data/config.json": b"{"}), nothing, ONLINE)
+
+
+@pytest.mark.parametrize("endpoint", ["https://me:pw_secret@[::1", "me:pw_secret@mirror.example", "https://me:pw_secret@mirror.example"])
+def test_an_endpoint_is_cited_without_its_password(host, answer, endpoint):
+    answers = {url("config.json", endpoint): answer(200, b"<html>")}
+    with pytest.raises(EnvcheckError) as caught:
+        find_model(NAME, host(env={"HF_ENDPOINT": endpoint, "HF_TOKEN": "hf_secret"}, answers=answers), nothing, ONLINE)
+    assert "secret" not in str(caught.value.text.params)
+
+
+def test_the_source_of_a_model_names_no_password(host, answer):
+    endpoint = "https://me:pw_secret@mirror.example"
+    system = host(env={"HF_ENDPOINT": endpoint}, answers={url("config.json", endpoint): answer(200, CONFIG)})
+    assert find_model(NAME, system, nothing, ONLINE).source.place == f"https://mirror.example/{NAME}"
