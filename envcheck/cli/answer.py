@@ -24,11 +24,14 @@ def answer(host: HostReport, matrix: Matrix, request: Request, asked: Common) ->
     from envcheck.planning.report import build_report
     from envcheck.planning.stack import choose_stack
     from envcheck.rules.check import judge
+    from envcheck.rules.memory import with_memory
 
     judgement = judge(host, matrix, request)
     choice = choose_stack(judgement, matrix, request)
     spec = model_of(request, matrix, asked) if request.model else None
     size = planned_size(host, matrix, request, spec, judgement, choice) if spec else None
+    if spec and size:
+        judgement = with_memory(judgement, size, spec.name)
     plan = make_plan(judgement, matrix, request, choice=choice, spec=spec, size=size, directory=environment_of(host, choice))
     return build_report(judgement, plan, matrix)
 
@@ -80,7 +83,11 @@ def model_of(request: Request, matrix: Matrix, asked: Common) -> ModelSpec:
     from envcheck.system.real import RealSystem
 
     hub = next((mirror.url for mirror in matrix.mirrors("model-hub") if mirror.upstream), "")
-    places = Places(hub, asked.offline, os.getcwd())
+    try:
+        here = os.getcwd()
+    except OSError:  # the folder was removed under us: nothing relative can be meant
+        here = None
+    places = Places(hub, asked.offline, here)
     spec = find_model(request.model or "", RealSystem(offline=asked.offline), matrix.model, places)
     # A script may be started from anywhere: a folder is named by its whole path.
     return msgspec.structs.replace(spec, name=os.path.abspath(spec.name)) if os.path.isdir(spec.name) else spec

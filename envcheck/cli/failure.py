@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 
 import click
 
@@ -20,10 +22,14 @@ def report_failure(error: Exception, words: Sequence[str]) -> int:
         _complain(error.text, words)
         return int(error.exit_code)
     if isinstance(error, click.ClickException):
-        error.show(file=sys.stderr)
+        with suppress(OSError):  # nobody can be told
+            error.show(file=sys.stderr)
         return int(ExitCode.USAGE)
     if isinstance(error, click.Abort):
         return int(ExitCode.INTERRUPTED)
+    if isinstance(error, OSError) and error.errno == errno.ENOSPC:  # click wrote its help; every other write is ours and says so
+        _complain(Text("error.cannot-write", {"path": "standard output", "why": str(error.strerror)}), words)
+        return int(ExitCode.INTERNAL)
     return _bug(error, words)
 
 

@@ -37,6 +37,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         from envcheck.errors import ExitCode
 
         return int(ExitCode.INTERRUPTED)
+    except SystemExit:  # how click says that the reader of its help went away
+        return 0
     except Exception as error:  # the last line of defence
         from envcheck.cli.failure import report_failure
 

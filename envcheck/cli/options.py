@@ -17,6 +17,14 @@ from envcheck.render.paint import Paint
 
 Command = Callable[..., int]
 
+
+def said(_: click.Context, param: click.Parameter, value: str | None) -> str | None:
+    """The option's text. Raises UsageError for an empty one: `--host "$UNSET"` must not be answered for another host."""
+    if value is not None and not value.strip():
+        raise UsageError("error.option-empty", option=param.opts[-1])
+    return value
+
+
 # A command that takes vLLM's own arguments too: what click does not know is handed on.
 SERVE_SETTINGS: dict[str, Any] = {"ignore_unknown_options": True, "help_option_names": ["-h", "--help"]}
 
@@ -47,7 +55,9 @@ class Common(msgspec.Struct, frozen=True):
 
 
 _HOST = (
-    click.option("--host", metavar="SRC", help="A host report (JSON file or `-`) or a recorded directory, instead of this machine."),
+    click.option(
+        "--host", callback=said, metavar="SRC", help="A host report (JSON file or `-`) or a recorded directory, instead of this machine."
+    ),
     click.option("--python", metavar="PATH", help="The interpreter whose packages are looked at."),
     click.option("--set", "sets", multiple=True, metavar="KEY=VALUE", help="State a host fact, e.g. driver.version=550.54.15. Repeatable."),
     click.option("--offline", is_flag=True, help="Ask nothing over the network."),
@@ -56,7 +66,7 @@ _SHARED = (
     click.option("--format", "output", type=click.Choice(["text", "json"]), default="text", help="How to answer."),
     click.option("--json", "as_json", is_flag=True, help="The same as --format json."),
     click.option("--lang", type=click.Choice(["en", "zh"]), help="Language of the sentences; otherwise ENVCHECK_LANG or the locale."),
-    click.option("--matrix-dir", metavar="DIR", help="Another folder of compatibility facts."),
+    click.option("--matrix-dir", callback=said, metavar="DIR", help="Another folder of compatibility facts."),
     click.option("-v", "--verbose", is_flag=True, help="Everything, with evidence and sources."),
     click.option("-q", "--quiet", is_flag=True, help="The verdict only."),
     click.option("--schema", is_flag=True, help="Print the JSON Schema of this command's JSON and exit."),

@@ -72,6 +72,8 @@ def read_bounded(name: str, limit: int) -> bytes:
     """At most `limit` + 1 bytes of a file, or of standard input for `-`: one more than allowed shows that it is too long."""
     try:
         if name == "-":
+            if sys.stdin is None:  # started with standard input closed
+                raise CannotTellError("error.host-unreadable", name="standard input", why="closed")
             return sys.stdin.buffer.read(limit + 1)
         with open(name, "rb") as file:
             return file.read(limit + 1)

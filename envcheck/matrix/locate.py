@@ -21,10 +21,10 @@ def locate(explicit: str | Path | None = None, environ: Mapping[str, str] | None
     environ = os.environ if environ is None else environ
     named = explicit or environ.get(VARIABLE)
     if named:
-        folder = Path(named).expanduser()
-        if not (folder / "matrix.json").is_file():
-            raise MatrixError("error.matrix-missing", folder=str(folder))
-        return folder
+        folder = os.path.expanduser(named)  # a home that is not known stays as written
+        if not os.path.isfile(os.path.join(folder, "matrix.json")):
+            raise MatrixError("error.matrix-missing", folder=folder)
+        return Path(folder)
     shipped, own = shipped_folder(), user_folder(environ)
     newer = _newer(_date(shipped), _date(own))
     if newer is None:

@@ -77,6 +77,11 @@ def test_every_json_has_a_schema_with_named_properties(envcheck: Run, command: s
     assert "$defs" in json.loads(out)
 
 
+def test_the_schema_of_explain_is_that_of_one_page_or_all(envcheck: Run) -> None:
+    one, every = json.loads(envcheck("explain", "--schema")[1])["anyOf"]
+    assert every == {"type": "array", "items": one}
+
+
 def test_matrix_validate_schema(envcheck: Run) -> None:
     assert "$defs" in json.loads(envcheck("matrix", "validate", "--schema")[1])
 

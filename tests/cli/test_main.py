@@ -185,3 +185,51 @@ def test_hostile_arguments_reach_the_message_as_text(envcheck: Run) -> None:
     status, _, err = envcheck("explain", "\x1b[2J$(reboot)\udcff")
     assert status == 2
     assert "\x1b" not in err
+
+
+EMPTY = [["--host", ""], ["--vllm", " "], ["--model", ""], ["--matrix-dir", ""], ["plan", "-o", ""], ["size", "m", "--vllm="]]
+
+
+@pytest.mark.parametrize("words", EMPTY)
+def test_an_empty_value_is_a_usage_error_not_another_question(envcheck: Run, words: list[str]) -> None:
+    status, out, err = envcheck(*words)
+    assert (status, out) == (2, "")
+    assert "is empty" in err
+
+
+def test_a_matrix_folder_of_nobody_or_of_no_name_is_said(envcheck: Run) -> None:
+    for folder in ("~no-such-user/x", "a" * 5000):
+        status, out, err = envcheck("--matrix-dir", folder)
+        assert (status, out) == (4, "")
+        assert "matrix.json" in err
+
+
+def shell(script: str) -> subprocess.CompletedProcess[bytes]:
+    """A shell line in which `$E` is the command."""
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2]), "E": f"{sys.executable} -m envcheck"}
+    return subprocess.run(["bash", "-c", script], capture_output=True, env=environment, check=False, timeout=60)
+
+
+@pytest.mark.parametrize("words", ["batch", "--host -"])
+def test_a_closed_input_is_said(processes: None, words: str) -> None:
+    done = shell(f"$E {words} <&-")
+    assert done.returncode == 3
+    assert done.stderr == b"envcheck: cannot read standard input: closed.\n"
+
+
+def test_help_that_cannot_be_written_is_no_fault_of_ours(processes: None) -> None:
+    done = shell("$E check --help > /dev/full")
+    assert done.returncode == 5
+    assert b"No space left" in done.stderr
+    assert b"bug" not in done.stderr
+    assert shell("$E --help | true; exit ${PIPESTATUS[0]}").returncode == 0
+
+
+def test_a_usage_error_that_cannot_be_told_is_one_all_the_same(processes: None) -> None:
+    assert shell("$E --no-such-option > /dev/full 2> /dev/full").returncode == 2
+
+
+def test_a_folder_removed_under_us_does_no_harm(processes: None, a10: str, tmp_path: Path) -> None:
+    gone = tmp_path / "gone"
+    done = shell(f"mkdir {gone} && cd {gone} && rmdir {gone} && $E --host {a10} --offline --model Qwen/Qwen2.5-7B-Instruct")
+    assert done.returncode == 0, done.stderr

@@ -34,6 +34,8 @@ def command(asked: Common, file: str) -> int:
 
     answerer = Answerer(load_matrix(asked), asked.catalogue)
     if file == "-":
+        if sys.stdin is None:  # started with standard input closed
+            raise CannotTellError("error.host-unreadable", name="standard input", why="closed")
         return _answer_all(cast("BufferedReader", sys.stdin.buffer), answerer)
     try:
         with open(file, "rb") as stream:

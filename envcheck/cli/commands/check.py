@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import click
 
-from envcheck.cli.options import Common, common
+from envcheck.cli.options import Common, common, said
 from envcheck.cli.output import json_out, schema_out, to_stdout
 from envcheck.errors import ExitCode
 
 
 @click.command("check")
-@click.option("--vllm", metavar="SPEC", help="Judge this vLLM: a release, `0.19`, `>=0.8,<0.10` or `latest`.")
-@click.option("--model", metavar="NAME", help="Judge for serving this model (hub id or local folder).")
+@click.option("--vllm", callback=said, metavar="SPEC", help="Judge this vLLM: a release, `0.19`, `>=0.8,<0.10` or `latest`.")
+@click.option("--model", callback=said, metavar="NAME", help="Judge for serving this model (hub id or local folder).")
 @common()
 def command(asked: Common, vllm: str | None, model: str | None) -> int:
     """Probe, judge, and say what to do. The exit status is the verdict: 0 ready, 1 blocked, 3 unknown."""

@@ -20,7 +20,7 @@ def command(asked: Common, code: str | None) -> int:
     from envcheck.render.jsonout import explain_out
 
     if asked.schema:
-        schema_out(ExplainOut)
+        schema_out(ExplainOut, list[ExplainOut])  # one code, or all
         return int(ExitCode.READY)
     catalogue = asked.catalogue
     if code is None:

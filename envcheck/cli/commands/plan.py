@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from envcheck.cli.options import SERVE_SETTINGS, Common, common, own_options
+from envcheck.cli.options import SERVE_SETTINGS, Common, common, own_options, said
 from envcheck.cli.output import json_out, schema_out, to_stdout
 from envcheck.errors import ExitCode, UsageError
 
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
 @click.command("plan", context_settings=SERVE_SETTINGS)
 @click.argument("serve_words", nargs=-1, type=click.UNPROCESSED, metavar="[--SERVE-ARGUMENT VALUE]...")
-@click.option("--vllm", metavar="SPEC", help="Plan this vLLM: a release, `0.19`, `>=0.8,<0.10` or `latest`.")
-@click.option("--model", metavar="NAME", help="The model to serve: hub id or local folder.")
-@click.option("-o", "--output", "folder", metavar="DIR", help="Write install.sh, serve.sh and plan.json there.")
+@click.option("--vllm", callback=said, metavar="SPEC", help="Plan this vLLM: a release, `0.19`, `>=0.8,<0.10` or `latest`.")
+@click.option("--model", callback=said, metavar="NAME", help="The model to serve: hub id or local folder.")
+@click.option("-o", "--output", "folder", callback=said, metavar="DIR", help="Write install.sh, serve.sh and plan.json there.")
 @common()
 def command(asked: Common, serve_words: tuple[str, ...], vllm: str | None, model: str | None, folder: str | None) -> int:
     """Plan the install and the serve command for this host (or --host). Arguments of `vllm serve` may follow; they are kept."""

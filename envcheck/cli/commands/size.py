@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from envcheck.cli.options import SERVE_SETTINGS, Common, common, own_options
+from envcheck.cli.options import SERVE_SETTINGS, Common, common, own_options, said
 from envcheck.cli.output import json_out, schema_out, to_stdout
 from envcheck.errors import ExitCode, UsageError
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @click.command("size", context_settings=SERVE_SETTINGS)
 @click.argument("words", nargs=-1, type=click.UNPROCESSED, metavar="MODEL [--SERVE-ARGUMENT VALUE]...")
-@click.option("--vllm", metavar="SPEC", help="With this vLLM; otherwise the one that `envcheck` would choose.")
+@click.option("--vllm", callback=said, metavar="SPEC", help="With this vLLM; otherwise the one that `envcheck` would choose.")
 @click.option("--gpu", metavar="'NAME [xN]'", help="On these GPUs instead of this host's, e.g. 'NVIDIA A10 x2'.")
 @common()
 def command(asked: Common, words: tuple[str, ...], vllm: str | None, gpu: str | None) -> int:
