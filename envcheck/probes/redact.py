@@ -1,4 +1,4 @@
-"""Secrets stay on the host: values that look like one by name, and passwords and queries inside URLs."""
+"""Secrets stay on the host: values that look like one by name, options like `--api-key` in a value, passwords and queries of URLs."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import re
 
 HIDDEN = "***"
 _SECRET = ("KEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "CREDENTIAL")
+_OPTION = re.compile(r"(--[a-z-]*(?:api-key|token|secret|password)[= ]\s*)[^\s-]\S*", re.IGNORECASE)
 _COUNTS = ("_TOKENS", "_TOKENS_")  # `…_MAX_TOKENS` and `…_TOKENS_PER_…` are numbers, no secrets
 
 
@@ -13,7 +14,7 @@ def redacted(name: str, value: str) -> str:
     """The value of a variable as it may be shown, at most 2,000 characters."""
     if value and is_secret(name) and not (value.isdecimal() and _counts(name.upper())):
         return HIDDEN
-    return redacted_urls(value[:2000])
+    return redacted_urls(_OPTION.sub(rf"\1{HIDDEN}", value[:2000]))
 
 
 def is_secret(name: str) -> bool:

@@ -135,6 +135,16 @@ def test_secrets_stay_on_the_host(name, value, shown):
     assert redacted(name, value) == shown
 
 
+@pytest.mark.parametrize("option", ["--api-key sk-1", "--api-key=sk-1", "--hf-token  sk-1"])
+def test_a_secret_among_arguments_stays_on_the_host(option):
+    assert "sk-1" not in redacted("VLLM_ARGS", f"{option} --port 80")
+    assert redacted("VLLM_ARGS", f"{option} --port 80").endswith("*** --port 80")
+
+
+def test_numbers_of_tokens_among_arguments_are_no_secrets():
+    assert redacted("VLLM_ARGS", "--max-num-batched-tokens 8192") == "--max-num-batched-tokens 8192"
+
+
 def test_only_variables_that_decide(look):
     env = {"CUDA_VISIBLE_DEVICES": "0,1", "no_proxy": "localhost", "AWS_SECRET_ACCESS_KEY": "x", "PS1": "$", "LD_LIBRARY_PATH": "/opt/lib"}
     assert environment.probe(look(env=env))["environment"].value == {
