@@ -271,12 +271,13 @@ class Policy(Record, frozen=True, kw_only=True):
     """Choices of ours, not facts.
 
     The oldest release planned unasked, the Python planned where a new interpreter is needed, the oldest interpreter of a host that a
-    plan builds on.
+    plan builds on, the driver branch advised where there is none.
     """
 
     oldest_planned: str
     planned_python: str
     oldest_python: str
+    planned_driver_branch: int
     max_findings_shown: int = 5
 
 

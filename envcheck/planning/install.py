@@ -11,7 +11,7 @@ from envcheck.model.text import Text
 from envcheck.planning.mirrors import mirror_url
 
 TORCH_PACKAGES = ("torch", "torchvision", "torchaudio")  # the packages that torch's own index serves by CUDA variant
-CHECK = "import torch, vllm; print('vllm', vllm.__version__, '| torch', torch.__version__, '| GPU usable:', torch.cuda.is_available())"
+CHECK = "import torch, vllm; print(vllm.__version__, torch.__version__, torch.cuda.is_available())"
 
 
 class _Sources(msgspec.Struct, frozen=True):
@@ -87,7 +87,7 @@ def _uv(stack: Stack, release: Release, sources: _Sources, directory: str) -> In
         fetch = ("uv", "python", "install", "--mirror", sources.python_builds, stack.python)
         steps.append(Step(fetch, Text("plan.step.python-mirror", {"python": stack.python})))
     why = "plan.step.venv-new-python" if stack.new_python else "plan.step.venv"
-    steps.append(Step(("uv", "venv", "--python", stack.python, directory), Text(why, {"python": stack.python})))
+    steps.append(Step(("uv", "venv", "--allow-existing", "--python", stack.python, directory), Text(why, {"python": stack.python})))
     install = ("uv", "pip", "install", "--python", _python(directory))
     index = ("--default-index", sources.index) if sources.index else ()
     wanted, torch = requirements(stack, release), torch_requirements(stack, release)

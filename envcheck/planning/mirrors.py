@@ -50,7 +50,7 @@ def _index(matrix: Matrix, provider: CloudProvider) -> MirrorChoice | None:
     """The first public index in the provider's order of preference."""
     known = {mirror.id: mirror for mirror in _public(matrix, "python-index")}
     found = next((known[id_] for id_ in provider.mirrors if id_ in known), None)
-    return _choice(found, provider) if found else None
+    return _choice(found) if found else None
 
 
 def _first(matrix: Matrix, provider: CloudProvider, kind: str, variant: str = "") -> MirrorChoice | None:
@@ -58,12 +58,12 @@ def _first(matrix: Matrix, provider: CloudProvider, kind: str, variant: str = ""
     mirrors = sorted(_public(matrix, kind), key=lambda mirror: mirror.layout == "flat")
     own = [mirror for mirror in mirrors if mirror.cloud == provider.id]
     found = next(iter([*own, *mirrors]), None)
-    return _choice(found, provider, variant) if found else None
+    return _choice(found, variant) if found else None
 
 
-def _choice(mirror: Mirror, provider: CloudProvider, variant: str = "") -> MirrorChoice:
+def _choice(mirror: Mirror, variant: str = "") -> MirrorChoice:
     url = mirror.url.replace("{variant}", variant)
-    return MirrorChoice(mirror.kind, mirror.id, url, Text(f"plan.mirror.{mirror.kind}", {"cloud": provider.name, "id": mirror.id}))
+    return MirrorChoice(mirror.kind, mirror.id, url, Text(f"plan.mirror.{mirror.kind}", {"id": mirror.id}))
 
 
 def mirror_url(mirrors: tuple[MirrorChoice, ...], kind: str) -> str | None:

@@ -207,20 +207,12 @@ def python_clash(python: tuple[int, int] | None, release: Release) -> list[Clash
     if python is None or not release.python_minors:
         return []
     taken = [minor for minor in release.python_minors if not release.built_for or minor in release.built_for] or list(release.python_minors)
-    wanted = f"{dotted(taken[0])} to {dotted(taken[-1])}"
-    params = {"vllm": release.raw, "needed": wanted, "low": dotted(taken[0]), "high": dotted(taken[-1]), "present": dotted(python)}
+    wanted = f"{dotted(taken[0])}–{dotted(taken[-1])}"
+    params = {"vllm": release.raw, "needed": wanted, "present": dotted(python)}
     if python not in release.python_minors:
-        return [
-            Clash(
-                "python-unsupported",
-                Text("finding.python-unsupported.detail", params),
-                f"{dotted(taken[0])}–{dotted(taken[-1])}",
-                dotted(python),
-            )
-        ]
+        return [Clash("python-unsupported", Text("finding.python-unsupported.detail", params), wanted, dotted(python))]
     if python not in taken:
-        detail = Text("finding.python-unsupported.untested", params)
-        return [Clash("python-unsupported", detail, f"{dotted(taken[0])}–{dotted(taken[-1])}", dotted(python), "warning")]
+        return [Clash("python-unsupported", Text("finding.python-unsupported.untested", params), wanted, dotted(python), "warning")]
     return []
 
 

@@ -6,12 +6,11 @@ import re
 from collections.abc import Iterator
 
 from envcheck.matrix.load import Matrix
-from envcheck.model.finding import Finding
+from envcheck.model.finding import Finding, Remedy
 from envcheck.model.host import PciDevice
 from envcheck.rules.make import error, info, remedy, warning
 from envcheck.rules.situation import GpuFact, Situation, known, part, text
 
-INSTALL_DRIVER = remedy("driver", "install-driver", root=True)
 _JETSON = r"(?i)\b(jetson|tegra|orin|xavier)\b"
 
 
@@ -33,6 +32,10 @@ def presence(situation: Situation, matrix: Matrix) -> Iterator[Finding]:
     yield from _unreachable(situation, matrix, devices)
 
 
+def _install_driver(matrix: Matrix) -> Remedy:
+    return remedy("driver", "install-driver", root=True, branch=matrix.policy.planned_driver_branch)
+
+
 def _nvidia(situation: Situation) -> list[PciDevice]:
     devices = part(situation.host.pci, "devices")
     return [device for device in devices if known(device.vendor) == "10de"] if isinstance(devices, list) else []
@@ -43,11 +46,15 @@ def _unreachable(situation: Situation, matrix: Matrix, devices: list[PciDevice])
     host, count = situation.host, len(devices)
     bound = sorted({known(device.driver) or "-" for device in devices})
     if part(host.kernel_modules, "nouveau") is True or "nouveau" in bound:
-        yield error("nouveau-loaded", count=count, remedies=(remedy("driver", "replace-nouveau", root=True),))
+        yield error(
+            "nouveau-loaded",
+            count=count,
+            remedies=(remedy("driver", "replace-nouveau", root=True, branch=matrix.policy.planned_driver_branch),),
+        )
     if "vfio-pci" in bound:
         yield error("driver-not-loaded", "vfio", count=count)
     elif situation.driver is None and not any(nvml(situation, matrix)):
-        yield error("driver-not-loaded", count=count, remedies=(INSTALL_DRIVER,))
+        yield error("driver-not-loaded", count=count, remedies=(_install_driver(matrix),))
     elif text(host.driver, "nvml") == "ok":
         inside = bool(text(host.container, "kind"))
         yield (
@@ -67,14 +74,15 @@ def nvml(situation: Situation, matrix: Matrix) -> Iterator[Finding]:
         reboot = remedy("reboot", "reboot", root=True)
         yield error("nvml-driver-library-mismatch", variant, kernel=kernel, library=library, remedies=(reboot,))
         return
-    if state in ("", "ok") or (not kernel and not _nvidia(situation)):
+    # Without hardware and kernel module, a library that finds no driver is as it should be; one that hangs or fails otherwise is not.
+    if state in ("", "ok") or (not kernel and not _nvidia(situation) and state in ("LibraryNotFound", "DriverNotLoaded")):
         return
     inside = bool(text(host.container, "kind"))
     if state == "LibraryNotFound" and kernel:
         yield error("container-gpu-not-injected" if inside else "nvml-not-loadable", kernel=kernel)
     elif state in ("LibraryNotFound", "DriverNotLoaded"):
         if kernel or not situation.gpus_known:  # else said already, by the PCI bus
-            yield error("driver-not-loaded", "state", nvml=state, remedies=(INSTALL_DRIVER,))
+            yield error("driver-not-loaded", "state", nvml=state, remedies=(_install_driver(matrix),))
     elif state in ("GpuIsLost", "ResetRequired"):
         yield error("gpu-fault", "state", state=state, remedies=(remedy("reboot", "reset-gpu", root=True),))
     elif state in ("Timeout", "Crashed"):

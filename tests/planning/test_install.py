@@ -57,7 +57,7 @@ def test_commands_are_lists_and_begin_with_what_is_run(plan_for: PlanFor, host_o
 
 def test_a_fresh_environment_comes_first_and_a_look_at_the_gpu_last(plan_for: PlanFor, host_of: HostOf) -> None:
     planned = plan_for(host_of(*A10))
-    assert planned.argv("uv")[0] == ("uv", "venv", "--python", "3.12", "vllm-env")
+    assert planned.argv("uv")[0] == ("uv", "venv", "--allow-existing", "--python", "3.12", "vllm-env")
     assert planned.argv("pip")[0] == ("/usr/bin/python3.12", "-m", "venv", "vllm-env")
     for tool in ("uv", "pip"):
         assert planned.argv(tool)[-1][:2] == ("vllm-env/bin/python", "-c")
@@ -193,7 +193,7 @@ def test_other_clouds_are_not_mirrored(plan_for: PlanFor, host_of: HostOf, provi
 def test_an_interpreter_too_old_is_replaced_in_the_environment(plan_for: PlanFor, host_of: HostOf) -> None:
     planned = plan_for(host_of(*A10, python="3.8.10"))
     assert (planned.plan.stack.python, planned.plan.stack.new_python) == ("3.12", True)
-    assert planned.argv("uv")[0] == ("uv", "venv", "--python", "3.12", "vllm-env")
+    assert planned.argv("uv")[0] == ("uv", "venv", "--allow-existing", "--python", "3.12", "vllm-env")
     assert planned.argv("pip")[0][0] == "python3.12"  # not the host's 3.8
     (why,) = [step.why.key for step in planned.recipe("pip").steps if "venv" in step.argv]
     assert why == "plan.step.venv-needs-python"  # pip brings no interpreter, and the plan says so

@@ -13,8 +13,10 @@ import pytest
 
 from envcheck.matrix.load import Matrix
 from envcheck.rules.check import Judgement
+from envcheck.rules.memory import CODES
 
 RULES = Path(__file__).parents[2] / "envcheck" / "rules"
+OF_SIZE = {".size", ".unfit"}  # wordings of the memory budget, which has no host of its own: see test_memory_findings.py
 TEXTS = Path(__file__).parents[2] / "envcheck" / "render" / "texts" / "en.json"
 MAKERS = {"error", "warning", "info", "finding", "Clash"}
 
@@ -71,10 +73,10 @@ def test_every_code_is_of_the_vocabulary(emitted: set[str], matrix: Matrix) -> N
 
 
 def test_every_code_has_a_case_and_with_it_a_twin(emitted: set[str], every_case: list[Case]) -> None:
-    assert emitted - {case["code"].split(".")[0] for case in every_case} == set()
+    assert emitted - {case["code"].split(".")[0] for case in every_case} - set(CODES.values()) == set()
 
 
 def test_every_wording_of_a_code_has_a_case(emitted: set[str], every_case: list[Case]) -> None:
     keys = [key for key in json.loads(TEXTS.read_text(encoding="utf-8")) if re.match(r"finding\.", key)]
-    worded = {key.removeprefix("finding.") for key in keys if key.split(".")[1] in emitted}
+    worded = {key.removeprefix("finding.") for key in keys if key.split(".")[1] in emitted and not key.endswith(tuple(OF_SIZE))}
     assert worded - {case["code"] for case in every_case} == set()
