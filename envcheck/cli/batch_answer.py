@@ -15,6 +15,7 @@ from envcheck.model.text import Text
 from envcheck.render.catalogue import Catalogue
 from envcheck.render.jsonmodel import BatchError, BatchFinding, BatchOut
 from envcheck.rules.check import judge
+from envcheck.rules.memory import with_memory
 
 if TYPE_CHECKING:
     from envcheck.matrix.load import Matrix
@@ -84,6 +85,8 @@ class Answerer:
             return BatchOut(asked.id, judgement.verdict, judgement.engine, _short(judgement.findings))
         size = self._size(host, request, judgement) if "size" in want else None
         judged = want != ("size",)
+        if size and "check" in want:
+            judgement = with_memory(judgement, size, request.model or "")
         return BatchOut(
             asked.id,
             judgement.verdict if judged or size is None else _OF_SIZE[size.verdict],

@@ -6,7 +6,7 @@ import os
 from collections.abc import Sequence
 
 from envcheck.errors import EnvcheckError, UsageError
-from envcheck.render.files import PlanFile, is_ours
+from envcheck.render.files import NAMES, PlanFile, is_ours
 
 _HEAD = 512  # bytes read to tell whose file it is
 
@@ -24,7 +24,18 @@ def write_files(folder: str, files: Sequence[PlanFile]) -> list[str]:
         _refuse_foreign(path)
     for path, file in zip(paths, files, strict=True):
         _write(path, file)
+    _remove_outdated([os.path.join(folder, name) for name in NAMES if name not in {file.name for file in files}])
     return paths
+
+
+def _remove_outdated(paths: Sequence[str]) -> None:
+    """Files of an earlier plan that this one does not have; a script for another plan beside this one would be started by mistake."""
+    for path in paths:
+        try:
+            _refuse_foreign(path)
+            os.unlink(path)
+        except (UsageError, OSError):
+            continue  # not there, or not ours
 
 
 def _refuse_foreign(path: str) -> None:

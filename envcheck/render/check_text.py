@@ -41,9 +41,11 @@ def check_text(report: CheckReport, catalogue: Catalogue, view: View, paint: Pai
         page.raw(line)
     said = _write_binding(page, report)
     write_undecided(page, report.undecided, report.host)
-    _write_commands(page, report, view.detail == "full")
-    _write_others(page, report, view.detail == "full")
-    if report.plan:
+    unfit = _unfit_model(report) is not None
+    if not unfit:  # nothing to install for a model that no setting makes fit
+        _write_commands(page, report, view.detail == "full")
+        _write_others(page, report, view.detail == "full")
+    if report.plan and not unfit:
         said |= served_as_said(report.plan, catalogue)
     write_findings(page, report.findings, view.findings, view.detail == "full", said)
     _write_hints(page, report, view)
@@ -55,7 +57,18 @@ def _write_verdict(page: Page, report: CheckReport) -> None:
     plan = report.plan
     if report.verdict is Verdict.BLOCKED and report.subject == "any" and plan and plan.stack is None and plan.ways_out:
         key, way_out = "check.blocked.any-way-out", stack_name(plan.ways_out[0])
-    page.say(key, role=OF_VERDICT[report.verdict], vllm=_subject(report), newest=report.newest, way_out=way_out)
+    model = _unfit_model(report)
+    if model is not None:
+        key = "check.blocked.model"
+    page.say(key, role=OF_VERDICT[report.verdict], vllm=_subject(report), newest=report.newest, way_out=way_out, model=model)
+
+
+def _unfit_model(report: CheckReport) -> str | None:
+    """The model asked for where nothing but its size blocks the host, else None."""
+    first = report.findings[0] if report.verdict is Verdict.BLOCKED and report.findings else None
+    if first is None or not first.detail.key.endswith((".size", ".unfit")):
+        return None
+    return str(first.detail.params.get("model", ""))
 
 
 def _subject(report: CheckReport) -> str | None:

@@ -10,6 +10,7 @@ from envcheck.render.jsonmodel import PLAN_SCHEMA
 from envcheck.render.jsonout import plan_out
 from envcheck.render.shell import MARKER, install_script, serve_script
 
+NAMES = ("install.sh", "serve.sh", "plan.json")  # every name a plan may write
 _HEAD_BYTES = 512
 
 

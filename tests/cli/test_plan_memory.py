@@ -38,6 +38,25 @@ def test_what_does_not_fit_as_asked_for_is_not_said_to_fit(envcheck: Run, a10: s
     assert json.loads(out)["size"]["verdict"] == "does-not-fit"
 
 
+def test_a_model_that_no_setting_makes_fit_blocks_the_check(envcheck: Run, a10: str) -> None:
+    status, out, _ = envcheck("check", "--host", a10, "--model", "Qwen/Qwen3-32B", "--offline", "--json")  # 61 GiB of weights, 22 GiB there
+    answer = json.loads(out)
+    assert (status, answer["verdict"], answer["findings"][0]["code"]) == (1, "blocked", "oom-weights")
+    assert envcheck("check", "--host", a10, "--model", "Qwen/Qwen3-32B", "--offline")[1].startswith("BLOCKED: Qwen/Qwen3-32B does not fit")
+    assert envcheck("check", "--host", a10, "--model", "Qwen/Qwen2.5-7B-Instruct", "--offline")[0] == 0
+
+
+def test_a_serve_script_of_an_earlier_plan_does_not_stay(envcheck: Run, a10: str, tmp_path: Path) -> None:
+    folder = tmp_path / "out"
+    envcheck("plan", "--host", a10, "--model", "Qwen/Qwen2.5-7B-Instruct", "--offline", "-o", str(folder))
+    assert (folder / "serve.sh").exists()
+    envcheck("plan", "--host", a10, "--offline", "-o", str(folder))
+    assert sorted(path.name for path in folder.iterdir()) == ["install.sh", "plan.json"]
+    (folder / "serve.sh").write_text("echo mine\n", encoding="utf-8")
+    envcheck("plan", "--host", a10, "--offline", "-o", str(folder))
+    assert (folder / "serve.sh").read_text(encoding="utf-8") == "echo mine\n"
+
+
 def test_a_way_out_is_sized_by_its_own_release(envcheck: Run, a10: str) -> None:
     words = ("plan", "--host", a10, "--set", "driver.version=470.161.03", "--set", "driver.cuda=11.4", "--offline", "--json")
     _, out, _ = envcheck(*words, "--model", "Qwen/Qwen2.5-7B-Instruct")
