@@ -15,7 +15,7 @@ from envcheck.model.host import HostReport
 from envcheck.model.plan import Clash
 from envcheck.model.request import Request
 from envcheck.model.text import Text
-from envcheck.rules import container, driver, hardware, installed
+from envcheck.rules import container, driver, hardware, installed, parallel
 from envcheck.rules.build import Judged, Target, judge_build, name_of, python_clash
 from envcheck.rules.engine import choose_engine, engine_findings, switch_of
 from envcheck.rules.make import error, from_clash, info
@@ -45,7 +45,7 @@ ENVIRONMENT_RULES = (
     installed.companions,
     installed.flashinfer,
 )
-LAST_RULES = (hardware.mig, hardware.bfloat16, hardware.wsl, hardware.system_memory, driver.end_of_life)
+LAST_RULES = (parallel.parallel_size, hardware.mig, hardware.bfloat16, hardware.wsl, hardware.system_memory, driver.end_of_life)
 
 _RANK = {Severity.ERROR: 0, Severity.WARNING: 1, Severity.INFO: 2}
 
