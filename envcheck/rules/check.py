@@ -133,7 +133,8 @@ class Judge:
         if subject == "installed":
             found += [*conclusion.findings, *environment]
         else:
-            found += [*environment, *conclusion.findings]
+            # What is asked about goes into a fresh environment, so this one can mislead but not block.
+            found += [*_no_errors(environment), *conclusion.findings]
         found += [*engines, *(finding for rule in LAST_RULES for finding in rule(situation, matrix))]
         findings = _ordered(_observed(situation, subject, found))
         nameless = ("packages.vllm",) if subject == "any" and situation.installed_raw else ()
@@ -259,6 +260,11 @@ def _observed(situation: Situation, subject: Subject, findings: list[Finding]) -
     """Where the installed vLLM has been seen to serve, nothing is an error."""
     if subject != "installed" or (known(situation.host.observed) or {}).get("vllm_serves") is not True:
         return findings
+    return _no_errors(findings)
+
+
+def _no_errors(findings: list[Finding]) -> list[Finding]:
+    """The same findings, none graver than a warning."""
     return [msgspec.structs.replace(f, severity=Severity.WARNING) if f.severity is Severity.ERROR else f for f in findings]
 
 

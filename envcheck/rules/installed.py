@@ -1,4 +1,7 @@
-"""Rules on what is installed in the target interpreter: vLLM, torch and their companions must be of one kind."""
+"""Rules on what is installed in the target interpreter: vLLM, torch and their companions must be of one kind.
+
+They speak as of an environment that is used; where the question is about a fresh one, the judge makes warnings of their errors.
+"""
 
 from __future__ import annotations
 
@@ -27,9 +30,7 @@ def torch_build(situation: Situation, matrix: Matrix) -> Iterator[Finding]:
     if torch is None or not torch.cpu or (not situation.gpus and situation.gpus_known) or situation.other_makers:
         return
     key = "detail" if torch.basis == "stated" else "likely"
-    severity = Severity.ERROR if situation.installed and torch.basis == "stated" else Severity.WARNING
-    if situation.gpus and torch.basis == "stated" and torch.raw:
-        severity = Severity.ERROR
+    severity = Severity.ERROR if torch.basis == "stated" else Severity.WARNING
     yield finding("torch-cpu-build", severity, key, torch=torch.raw or "?", remedies=(FRESH,))
 
 
@@ -38,13 +39,11 @@ def torch_driver(situation: Situation, matrix: Matrix, target: Target) -> Iterat
     torch = situation.torch
     if torch is None or torch.cuda is None:
         return
-    # With vLLM installed this torch will be loaded; without, a plan makes a fresh environment and this one only misleads.
-    severity = Severity.ERROR if situation.installed else Severity.WARNING
-    yield from _driver(situation, torch, matrix, severity)
-    yield from _code(torch, matrix, target, severity)
+    yield from _driver(situation, torch, matrix)
+    yield from _code(torch, matrix, target)
 
 
-def _driver(situation: Situation, torch: TorchFact, matrix: Matrix, severity: Severity) -> Iterator[Finding]:
+def _driver(situation: Situation, torch: TorchFact, matrix: Matrix) -> Iterator[Finding]:
     cuda = torch.cuda or ()
     floor = matrix.cuda_floor(cuda[0])
     driver, shown = situation.driver, situation.driver_cuda
@@ -56,10 +55,10 @@ def _driver(situation: Situation, torch: TorchFact, matrix: Matrix, severity: Se
     present = driver.raw if driver else f"CUDA {dotted(shown or ())}"
     params = {"torch": torch.raw or "torch", "cuda": str(cuda[0]), "needed": floor.raw, "driver": present}
     detail = Text("finding.driver-too-old-for-cuda.torch", params)
-    yield from_clash(Clash("driver-too-old-for-cuda", detail, floor.raw, present), severity, (FRESH,))
+    yield from_clash(Clash("driver-too-old-for-cuda", detail, floor.raw, present), Severity.ERROR, (FRESH,))
 
 
-def _code(torch: TorchFact, matrix: Matrix, target: Target, severity: Severity) -> Iterator[Finding]:
+def _code(torch: TorchFact, matrix: Matrix, target: Target) -> Iterator[Finding]:
     """Whether the installed torch has code for every GPU; without its release, whether any torch of that CUDA release has."""
     for capability in target.capabilities:
         builds = _builds_of(torch, matrix, target.arch or "x86_64")
@@ -72,7 +71,7 @@ def _code(torch: TorchFact, matrix: Matrix, target: Target, severity: Severity) 
                 "code": inside,
             }
             detail = Text("finding.gpu-arch-not-in-torch-build.installed", params)
-            yield from_clash(Clash("gpu-arch-not-in-torch-build", detail, inside, str(capability)), severity, (FRESH,))
+            yield from_clash(Clash("gpu-arch-not-in-torch-build", detail, inside, str(capability)), Severity.ERROR, (FRESH,))
             return
 
 
