@@ -24,7 +24,7 @@ def sizer_of(matrix: Matrix) -> Sizer:
     """The memory model over the matrix's facts, its records parsed once."""
     from envcheck.sizing.request import Sizer
 
-    return Sizer(matrix.memory, matrix.gpu)
+    return Sizer(matrix.memory, matrix.gpu, matrix.capability_trait("bfloat16-min-capability"))
 
 
 def size(

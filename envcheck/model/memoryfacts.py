@@ -95,6 +95,13 @@ class Forward(MemoryRecord, frozen=True, kw_only=True):
     expert_workspace: Literal["transient", "persistent"] = "persistent"
 
 
+class EncoderRows(MemoryRecord, frozen=True, kw_only=True):
+    """Rows of encoder width alive for every patch at the encoder's peak: `whole` on every rank, `sharded` divided among the ranks."""
+
+    whole: float
+    sharded: float
+
+
 class ColdStart(MemoryRecord, frozen=True, kw_only=True):
     """What compiling adds to the measured peak when nothing is cached yet, GiB."""
 
@@ -184,13 +191,15 @@ class Margins(MemoryRecord, frozen=True, kw_only=True):
     """What decides close calls, GiB.
 
     `noise_gib` = two runs of one command differ by this much; `warm_up_share` = of the sampler's peak, what its warm-up needs besides
-    for fragmentation; `reserved_share` + `reserved_gib` = total as NVML counts it less total as CUDA does, where no record says.
+    for fragmentation; `reserved_share` + `reserved_gib` = total as NVML counts it less total as CUDA does, where no record says;
+    `swap_share` = of host memory, above which a release that pins swap space refuses to start.
     """
 
     noise_gib: float
     warm_up_share: float
     reserved_gib: float
     reserved_share: float
+    swap_share: float
 
 
 class QuantizationFormat(MemoryRecord, frozen=True, kw_only=True):
@@ -238,7 +247,8 @@ class Family(MemoryRecord, frozen=True, kw_only=True):
     """What a `config.json` of these model types leaves unsaid.
 
     `defaults` = values of the configuration class; `mlp_matrices` 3 = gated, 2 = plain; `rope_rows_factor` rotary table rows a
-    position; `encoder` = largest items of a multimodal model; `encoder_outputs` = hidden-sized vectors an encoder token yields;
+    position; `positions_scaled` = the stated context is that after rope scaling; `encoder` = largest items of a multimodal model;
+    `encoder_outputs` = hidden-sized vectors an encoder token yields; `encoder_parameters` = of one whose configuration does not say.
     """
 
     model_types: list[str]
@@ -246,6 +256,7 @@ class Family(MemoryRecord, frozen=True, kw_only=True):
     tied: bool | None = None
     mlp_matrices: int = 3
     rope_rows_factor: float = 1.0
+    positions_scaled: bool = False
     fused_experts: bool = True
     encoder: list[EncoderItem] = []
     encoder_outputs: int = 1
@@ -261,6 +272,7 @@ class MemoryFacts(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_on
     defaults: list[Defaults]
     sampler: list[Sampler]
     forward: list[Forward]
+    encoder_rows: list[EncoderRows]
     cold_start: list[ColdStart]
     non_torch: list[NonTorch]
     graph_sizes: list[GraphSizes]

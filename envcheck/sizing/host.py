@@ -5,8 +5,6 @@ from __future__ import annotations
 from envcheck.model.units import GIB
 from envcheck.sizing.question import Question
 
-_MOST_SHARE = 0.7  # of host memory; above it the server refuses to start
-
 
 def swap_shortage(question: Question) -> tuple[float, float] | None:
     """(needed, available) bytes where swap space for all ranks exceeds what the release accepts; None where all is well."""
@@ -15,4 +13,5 @@ def swap_shortage(question: Question) -> tuple[float, float] | None:
         return None
     swap = question.settings.swap_gib if "swap_space" in question.inputs.serve_args else base
     needed = swap * GIB * question.settings.tensor_ranks
-    return (needed, ram * _MOST_SHARE) if needed > ram * _MOST_SHARE else None
+    most = ram * question.rules.facts.margins[0].swap_share
+    return (needed, most) if needed > most else None

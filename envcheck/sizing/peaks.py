@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from envcheck.model.memoryfacts import EncoderItem, Engine, Forward, Runner, Sampler
+from envcheck.model.memoryfacts import EncoderItem, EncoderRows, Forward, Runner, Sampler
 from envcheck.model.units import GIB
 from envcheck.sizing.release import Rules, first
 from envcheck.sizing.settings import Settings
@@ -12,9 +12,6 @@ from envcheck.sizing.spec import Dimensions
 from envcheck.sizing.weights import Rank
 
 _HALF = 2  # bytes of an activation; single precision doubles it
-# Rows of encoder width alive a patch, fitted: Qwen2.5-VL-7B takes 15.5 GiB for 458,752 patches on one rank (vLLM 0.23.0), Qwen3.5 on four
-# ranks of RTX 3090 about 0.8 GiB for 65,536 (0.19.0).
-_TOWER_WHOLE, _TOWER_SHARDED = 3.0, 5.9
 _NO_FORWARD = Forward(wide=3.0, narrow=3.0, sources=[])
 _NO_SAMPLER = Sampler(bytes_per_logit=0.0, sources=[])
 
@@ -41,7 +38,7 @@ def peaks(dims: Dimensions, settings: Settings, rank: Rank, rules: Rules, runner
         layer = settings.batched_tokens * forward_facts.narrow * dims.hidden * _activation_bytes(settings)
         forward, workspace = max(forward, workspace + layer if workspace else 0.0), 0.0
     sampler = sampler_bytes(dims, settings, sampler_facts) if rank.is_last else 0.0
-    held, tower = encoder_bytes(dims, settings, rules.engine) if rank.is_first else (0.0, 0.0)
+    held, tower = encoder_bytes(dims, settings, rules) if rank.is_first else (0.0, 0.0)
     compiling = cold_bytes(rules, runner) if cold and settings.graphs else 0.0
     buffers = logit_count(dims, settings, sampler_facts) * sampler_facts.buffer_bytes_per_logit if rank.is_last else 0.0
     together = max(forward, sampler) + workspace + held
@@ -90,7 +87,7 @@ def workspace_bytes(dims: Dimensions, settings: Settings, rank: Rank) -> float:
     return settings.batched_tokens * experts.per_token * widths * _HALF
 
 
-def encoder_bytes(dims: Dimensions, settings: Settings, engine: Engine) -> tuple[float, float]:
+def encoder_bytes(dims: Dimensions, settings: Settings, rules: Rules) -> tuple[float, float]:
     """(what stays while the language model runs, the encoder's own peak) for the largest item allowed."""
     if settings.text_only or not settings.profile_encoder:
         return 0.0, 0.0
@@ -98,7 +95,7 @@ def encoder_bytes(dims: Dimensions, settings: Settings, engine: Engine) -> tuple
     items = [item for item in dims.family.encoder if settings.limits.get(item.modality, 1)]
     if not items:
         return beside, 0.0
-    if engine == "v0":
+    if rules.engine == "v0":
         tokens = sum(_tokens(item, settings.context) * settings.limits.get(item.modality, 1) for item in items)
         rows = tokens
     else:
@@ -106,16 +103,17 @@ def encoder_bytes(dims: Dimensions, settings: Settings, engine: Engine) -> tuple
         tokens = _tokens(largest, settings.context)
         rows = largest.held_tokens or tokens
     held = float(rows * dims.hidden * dims.family.encoder_outputs * _HALF)
-    return beside + held, held + _tower_bytes(dims, tokens, settings.tensor_ranks if dims.family.encoder_sharded else 1)
+    ranks = settings.tensor_ranks if dims.family.encoder_sharded else 1
+    return beside + held, held + _tower_bytes(dims, tokens, ranks, rules.encoder_rows)
 
 
-def _tower_bytes(dims: Dimensions, tokens: int, ranks: int) -> float:
+def _tower_bytes(dims: Dimensions, tokens: int, ranks: int, facts: EncoderRows | None) -> float:
     """The encoder's own peak: a few rows of its width for every patch, and the sharded rows of attention and feed-forward part."""
     vision = dims.vision
-    if vision is None:
+    if vision is None or facts is None:
         return 0.0
-    sharded = _TOWER_SHARDED * vision.hidden + (dims.family.encoder_mlp_matrices - 1) * vision.intermediate
-    return tokens * vision.merge**2 * (_TOWER_WHOLE * vision.hidden + sharded / ranks) * _HALF
+    sharded = facts.sharded * vision.hidden + (dims.family.encoder_mlp_matrices - 1) * vision.intermediate
+    return tokens * vision.merge**2 * (facts.whole * vision.hidden + sharded / ranks) * _HALF
 
 
 def _tokens(item: EncoderItem, context: int) -> int:

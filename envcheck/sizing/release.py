@@ -13,6 +13,7 @@ from envcheck.model.memoryfacts import (
     Accounting,
     ColdStart,
     Defaults,
+    EncoderRows,
     Engine,
     Family,
     Forward,
@@ -27,6 +28,7 @@ from envcheck.model.memoryfacts import (
     Tier,
     V2Runner,
 )
+from envcheck.model.versions import ComputeCapability
 
 R = TypeVar("R", bound=MemoryRecord)
 _NEWEST = Version("9999")
@@ -49,6 +51,7 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True):
     v2_runner: V2Runner | None
     sampler: list[Sampler]
     forward: list[Forward]
+    encoder_rows: EncoderRows | None
     cold_start: list[ColdStart]
     non_torch: list[NonTorch]
     graph_memory: list[GraphMemory]
@@ -57,10 +60,14 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class MemoryTable:
-    """`matrices/memory.json` with its version ranges resolved once a release."""
+    """`matrices/memory.json` with its version ranges resolved once a release.
 
-    def __init__(self, facts: MemoryFacts) -> None:
+    `bfloat16_from` = the compute capability from which vLLM serves bfloat16; None = not known.
+    """
+
+    def __init__(self, facts: MemoryFacts, bfloat16_from: ComputeCapability | None = None) -> None:
         self.facts = facts
+        self.bfloat16_from = bfloat16_from
         self._ranges: dict[str, SpecifierSet] = {}
         self._rules: dict[tuple[Version | None, Engine | None], Rules] = {}
 
@@ -93,6 +100,7 @@ class MemoryTable:
             v2_runner=first(all_of(facts.v2_runner)) if chosen == "v1" else None,
             sampler=all_of(facts.sampler),
             forward=all_of(facts.forward),
+            encoder_rows=first(all_of(facts.encoder_rows)),
             cold_start=all_of(facts.cold_start),
             non_torch=all_of(facts.non_torch),
             graph_memory=all_of(facts.graph_memory),

@@ -48,8 +48,8 @@ class GpuFacts(Protocol):
 class Sizer:
     """The memory model with its records parsed once and a way to look a GPU up by name."""
 
-    def __init__(self, facts: MemoryFacts, gpu: Callable[[str], GpuFacts | None]) -> None:
-        self.table = MemoryTable(facts)
+    def __init__(self, facts: MemoryFacts, gpu: Callable[[str], GpuFacts | None], bfloat16_from: ComputeCapability | None = None) -> None:
+        self.table = MemoryTable(facts, bfloat16_from)
         self._gpu = gpu
 
     def size_request(

@@ -83,7 +83,7 @@ class Dimensions(msgspec.Struct, frozen=True, kw_only=True):
             vocab=vocab,
             layers=layer_groups(text, count, experts is not None),
             positions=positions,
-            context=_context(text, positions, word(config, "model_type") or ""),
+            context=_context(text, positions, family),
             dtype=word(text, "torch_dtype", "dtype") or word(config, "torch_dtype", "dtype") or "bfloat16",
             tied=_tied(config, text, family),
             window=integer(text, "sliding_window", "sliding_window_size") or integer(text, "attention_chunk_size") or 0,
@@ -166,9 +166,9 @@ def _rotary_rows(text: Mapping[str, Any], positions: int) -> int:
     return min(_scaled(text, positions), 1 << 26)
 
 
-def _context(text: Mapping[str, Any], positions: int, model_type: str) -> int:
-    """The longest context the model claims; Gemma 3 states its positions scaled already."""
-    if "gemma3" in model_type:
+def _context(text: Mapping[str, Any], positions: int, family: Family) -> int:
+    """The longest context the model claims."""
+    if family.positions_scaled:
         return positions
     if (word(_rope(text), "rope_type", "type") or "") in ("su", "longrope"):
         return integer(text, "original_max_position_embeddings") or positions

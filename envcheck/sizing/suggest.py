@@ -17,7 +17,6 @@ import msgspec
 from envcheck.model.budget import Suggestion
 from envcheck.model.text import Text
 from envcheck.model.units import GIB
-from envcheck.model.versions import ComputeCapability
 from envcheck.sizing.budget import Outcome, free_bytes, noise_bytes, outcome
 from envcheck.sizing.inputs import SizingInputs
 from envcheck.sizing.question import Question, ask
@@ -27,7 +26,6 @@ _CONTEXT_STEP = 512  # tokens
 _FEWEST_SEQUENCES, _SMALLEST_BATCH = 16, 512
 _LEAST_UTILIZATION = 0.2
 _TRIES = 12
-_BFLOAT16_FROM = ComputeCapability(8, 0)
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,60}")
 _OURS = (
     "tensor_parallel_size",
@@ -73,9 +71,10 @@ def suggestion(question: Question) -> Suggestion:
 
 def _with_dtype(draft: Draft) -> Draft:
     """Half precision where the card has no bfloat16."""
-    card, args = draft.question.inputs.card, draft.question.inputs.serve_args
+    card, args, least = draft.question.inputs.card, draft.question.inputs.serve_args, draft.question.table.bfloat16_from
     is_bfloat = "bfloat16" in draft.question.dims.dtype.lower()
-    if card.capability is None or card.capability >= _BFLOAT16_FROM or args.get("dtype") not in (None, "auto", "bfloat16") or not is_bfloat:
+    served = least is None or card.capability is None or card.capability >= least
+    if served or args.get("dtype") not in (None, "auto", "bfloat16") or not is_bfloat:
         return draft
     return draft.change("dtype", "half", "dtype-half", capability=str(card.capability))
 

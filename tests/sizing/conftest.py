@@ -28,7 +28,7 @@ def facts() -> MemoryFacts:
 
 @pytest.fixture(scope="session")
 def table(facts: MemoryFacts) -> MemoryTable:
-    return MemoryTable(facts)
+    return MemoryTable(facts, ComputeCapability(8, 0))
 
 
 @pytest.fixture(scope="session")
