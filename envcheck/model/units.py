@@ -10,8 +10,3 @@ GIB = 1024**3
 def gib(n_bytes: float) -> float:
     """Bytes as GiB."""
     return n_bytes / GIB
-
-
-def mib_to_bytes(n_mib: float) -> int:
-    """MiB as whole bytes."""
-    return int(n_mib * MIB)

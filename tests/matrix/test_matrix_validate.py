@@ -9,7 +9,6 @@ import pytest
 
 from envcheck.matrix.canonical import canonical
 from envcheck.matrix.files import kind_of
-from envcheck.matrix.schema import schemas
 from envcheck.matrix.validate import validate
 
 Spoil = Callable[[str, Callable[[Any], None]], Path]
@@ -131,11 +130,3 @@ def test_every_shipped_file_is_as_canonical_writes_it() -> None:
         assert kind is not None, path
         data = path.read_bytes()
         assert data == canonical(msgspec.json.decode(data, type=kind.type)), path
-
-
-def test_a_schema_for_every_kind_of_file() -> None:
-    made = schemas()
-    assert {"vllm/", "torch.json", "gpus.json", "clouds.json"} <= set(made)
-    build = made["vllm/"]["$defs"]["VllmBuild"]
-    assert build["additionalProperties"] is False
-    assert "arch" in build["required"]
