@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from envcheck.cli.options import Common
-from envcheck.model.host import HostReport
+from envcheck.model.host import HostReport, known
 from envcheck.model.modelspec import ModelSpec
 from envcheck.model.report import CheckReport
 from envcheck.model.request import Request
@@ -41,7 +41,6 @@ def environment_of(host: HostReport, choice: StackChoice) -> str:
     from posixpath import dirname
 
     from envcheck.planning.plan import DIRECTORY
-    from envcheck.render.host_line import known
 
     python = known(host.python)
     folder = dirname(known(python.executable) or "") if python else ""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from msgspec import UNSET
 
+from envcheck.cli.lines import LINE_LIMIT
 from envcheck.errors import EnvcheckError
 from envcheck.model.finding import Finding, Verdict
 from envcheck.model.host import HostReport
@@ -55,7 +56,7 @@ class Answerer:
     def answer(self, line: bytes | None, number: int) -> BatchOut | BatchError:
         """The answer to a line (None = it was too long); never raises for what the line holds."""
         if line is None:
-            return self._error(None, "batch.line-too-long", line=number, limit_mib=16)
+            return self._error(None, "batch.line-too-long", line=number, limit_mib=LINE_LIMIT >> 20)
         try:
             asked = self._decoder.decode(line)
         except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:

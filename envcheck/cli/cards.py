@@ -25,7 +25,7 @@ def host_of_cards(text: str, matrix: Matrix) -> HostReport:
     count = int(found["before"] or found["after"] or 1) if found else 1
     name = found["name"] if found else text.strip()[:200]
     if not 1 <= count <= _MOST:
-        raise UsageError("error.gpu-count", text=text[:100])
+        raise UsageError("error.gpu-count", text=text[:100], most=_MOST)
     model = matrix.gpu(name)
     if model is None:
         near = _near(name, matrix)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
+LINE_LIMIT = 16 << 20  # bytes of a line of a batch
 _CHUNK = 1 << 17  # bytes; the answers to one chunk are held together
 
 

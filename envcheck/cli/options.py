@@ -58,14 +58,14 @@ _HOST = (
     click.option(
         "--host", callback=said, metavar="SRC", help="A host report (JSON file or `-`) or a recorded directory, instead of this machine."
     ),
-    click.option("--python", metavar="PATH", help="The interpreter whose packages are looked at."),
+    click.option("--python", callback=said, metavar="PATH", help="The interpreter whose packages are looked at."),
     click.option("--set", "sets", multiple=True, metavar="KEY=VALUE", help="State a host fact, e.g. driver.version=550.54.15. Repeatable."),
-    click.option("--offline", is_flag=True, help="Ask nothing over the network."),
 )
 _SHARED = (
     click.option("--format", "output", type=click.Choice(["text", "json"]), default="text", help="How to answer."),
     click.option("--json", "as_json", is_flag=True, help="The same as --format json."),
     click.option("--lang", type=click.Choice(["en", "zh"]), help="Language of the sentences; otherwise ENVCHECK_LANG or the locale."),
+    click.option("--offline", is_flag=True, help="Ask nothing over the network."),
     click.option("--matrix-dir", callback=said, metavar="DIR", help="Another folder of compatibility facts."),
     click.option("-v", "--verbose", is_flag=True, help="Everything, with evidence and sources."),
     click.option("-q", "--quiet", is_flag=True, help="The verdict only."),
@@ -103,7 +103,7 @@ def _gather(values: dict[str, Any]) -> Common:
         host=values.pop("host", None),
         output="json" if as_json else "text",
         lang=lang if option or as_json or speaks(lang) else "en",
-        offline=values.pop("offline", False),
+        offline=values.pop("offline"),
         matrix_dir=values.pop("matrix_dir"),
         verbose=values.pop("verbose"),
         quiet=values.pop("quiet"),

@@ -65,13 +65,13 @@ def json_out(value: object) -> bool:
     return to_stdout(msgspec.json.format(msgspec.json.encode(value), indent=2) + b"\n")
 
 
-def schema_out(*kinds: type) -> bool:
-    """The JSON Schema of an output: one type, or one of several."""
+def schema_out(name: str, *kinds: type) -> bool:
+    """The JSON Schema of an output, titled with its schema and version: one type, or one of several."""
     import msgspec
 
     references, definitions = msgspec.json.schema_components(kinds)
     head = references[0] if len(kinds) == 1 else {"anyOf": list(references)}
-    return json_out({**head, "$defs": definitions})
+    return json_out({"title": name, **head, "$defs": definitions})
 
 
 def speaks(language: str) -> bool:

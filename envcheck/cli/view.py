@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal
 
 from envcheck.cli.options import Common
-from envcheck.model.host import HostReport
+from envcheck.model.host import HostReport, known
 from envcheck.render.check_text import View
-from envcheck.render.host_line import known
 
 if TYPE_CHECKING:
     from envcheck.matrix.load import Matrix

@@ -5,13 +5,15 @@ from __future__ import annotations
 import os
 import re
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from envcheck.cli.options import Common
 from envcheck.errors import CannotTellError, UsageError
 from envcheck.model.host import HostReport
 
 if TYPE_CHECKING:
+    from io import BufferedReader
+
     from envcheck.matrix.load import Matrix
     from envcheck.probes.look import OwnInterpreter
     from envcheck.system.port import System
@@ -68,16 +70,21 @@ def _given(common: Common) -> HostReport:
     return parse_host(read_bounded(name, HOST_LIMIT), "standard input" if name == "-" else name)
 
 
+def standard_input() -> BufferedReader:
+    """The bytes of standard input. Raises CannotTellError where we were started without one."""
+    if sys.stdin is None:
+        raise CannotTellError("error.input-closed")
+    return cast("BufferedReader", sys.stdin.buffer)
+
+
 def read_bounded(name: str, limit: int) -> bytes:
     """At most `limit` + 1 bytes of a file, or of standard input for `-`: one more than allowed shows that it is too long."""
     try:
         if name == "-":
-            if sys.stdin is None:  # started with standard input closed
-                raise CannotTellError("error.host-unreadable", name="standard input", why="closed")
-            return sys.stdin.buffer.read(limit + 1)
+            return standard_input().read(limit + 1)
         with open(name, "rb") as file:
             return file.read(limit + 1)
     except FileNotFoundError:
         raise UsageError("error.host-is-address" if _ADDRESS.fullmatch(name) else "error.host-not-found", name=name) from None
     except (OSError, ValueError) as error:
-        raise CannotTellError("error.host-unreadable", name=name, why=str(getattr(error, "strerror", None) or error)) from None
+        raise CannotTellError("error.file-unreadable", name=name, why=str(getattr(error, "strerror", None) or error)) from None

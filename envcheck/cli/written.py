@@ -6,9 +6,7 @@ import os
 from collections.abc import Sequence
 
 from envcheck.errors import EnvcheckError, UsageError
-from envcheck.render.files import NAMES, PlanFile, is_ours
-
-_HEAD = 512  # bytes read to tell whose file it is
+from envcheck.render.files import HEAD_BYTES, NAMES, PlanFile, is_ours
 
 
 def write_files(folder: str, files: Sequence[PlanFile]) -> list[str]:
@@ -47,7 +45,7 @@ def _refuse_foreign(path: str) -> None:
     except OSError:
         raise UsageError("error.foreign-file", path=path) from None
     try:
-        ours = is_ours(os.read(descriptor, _HEAD))
+        ours = is_ours(os.read(descriptor, HEAD_BYTES))
     except OSError:  # a folder
         ours = False
     finally:

@@ -26,7 +26,7 @@ def locate(explicit: str | Path | None = None, environ: Mapping[str, str] | None
             raise MatrixError("error.matrix-missing", folder=folder)
         return Path(folder)
     shipped, own = shipped_folder(), user_folder(environ)
-    newer = _newer(_date(shipped), _date(own))
+    newer = _newer(date_of(shipped), date_of(own))
     if newer is None:
         raise MatrixError("error.matrix-missing", folder=str(shipped))
     return own if newer == "own" else shipped
@@ -52,8 +52,8 @@ def _newer(shipped: str | None, own: str | None) -> str | None:
     return None if shipped is None else "shipped"
 
 
-def _date(folder: Path) -> str | None:
-    """The folder's date, None where it holds no matrix of this schema; what a broken copy says is never trusted."""
+def date_of(folder: Path) -> str | None:
+    """The date of a folder's facts, None where it holds no matrix of this schema; what a broken copy says is never trusted."""
     try:
         with (folder / "matrix.json").open("rb") as file:
             info = msgspec.json.decode(file.read(_INFO_LIMIT), type=MatrixInfo)

@@ -6,11 +6,12 @@ probed report adds, by dotted path, where a value came from or why there is none
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, TypeVar
 
 import msgspec
 from msgspec import UNSET, UnsetType
 
+T = TypeVar("T")
 SCHEMA = "envcheck.host/1"
 
 
@@ -212,3 +213,8 @@ class HostReport(msgspec.Struct, frozen=True, omit_defaults=True):
     observed: dict[str, bool | str | None] | UnsetType | None = UNSET
     network: dict[str, str | None] | UnsetType | None = UNSET
     provenance: dict[str, Provenance] | UnsetType = UNSET
+
+
+def known(field: T | UnsetType | None) -> T | None:
+    """The value of a host field; None where it is absent or not known."""
+    return None if isinstance(field, UnsetType) else field

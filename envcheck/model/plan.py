@@ -10,6 +10,8 @@ from envcheck.model.budget import SizeResult
 from envcheck.model.finding import Finding
 from envcheck.model.text import Text
 
+PLAN_SCHEMA = "envcheck.plan/1"
+
 
 class Clash(msgspec.Struct, frozen=True):
     """Why one wheel does not run here: a finding code and the two values that clash, in that order: what is needed, what is here."""

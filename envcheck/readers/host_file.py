@@ -6,9 +6,9 @@ import msgspec
 
 from envcheck.errors import InputError
 from envcheck.model.host import SCHEMA, HostReport
+from envcheck.model.report import CHECK_SCHEMA
 
 HOST_LIMIT = 4 << 20  # bytes; a report of an 8-GPU host is about 20 KiB
-_CHECK_SCHEMA = "envcheck.check/1"
 _BOMS = ((b"\xef\xbb\xbf", "utf-8-sig"), (b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16"))
 
 
@@ -22,7 +22,7 @@ def parse_host(data: bytes, name: str) -> HostReport:
         raise InputError("error.host-too-large", name=name, limit_mib=HOST_LIMIT >> 20)
     keys = _object(_text(data, name), name)
     schema = _schema(keys, name)
-    if schema == _CHECK_SCHEMA:
+    if schema == CHECK_SCHEMA:
         if "host" not in keys:
             raise InputError("error.host-no-facts", name=name)
         keys = _object(bytes(keys["host"]), name)

@@ -11,10 +11,9 @@ from envcheck.errors import CannotTellError, InputError, UsageError
 from envcheck.model.fact import Found
 from envcheck.model.modelspec import ModelSource, ModelSpec
 from envcheck.readers.model_config import CONFIG_LIMIT, parse_config
-from envcheck.readers.safetensors import index_bytes
+from envcheck.readers.safetensors import INDEX_LIMIT, index_bytes
 from envcheck.system.port import HttpAnswer, System
 
-_INDEX_LIMIT = 32 << 20  # bytes; the index names every tensor
 _TIMEOUT_S = 5.0
 _OK, _UNAUTHORIZED, _FORBIDDEN, _MISSING, _GONE = 200, 401, 403, 404, 410
 
@@ -60,7 +59,7 @@ def fetch_model(name: str, system: System, hub: Hub, revision: str = "main") -> 
     if config.truncated:
         raise InputError("error.config-too-large", name=f"{shown}/{path}/config.json", limit_mib=CONFIG_LIMIT >> 20)
     spec = ModelSpec(name, parse_config(config.body, f"{shown}/{path}/config.json"), ModelSource("hub", f"{shown}/{name}"))
-    answer = system.http_get(f"{hub.url}/{path}/model.safetensors.index.json", headers, _TIMEOUT_S, _INDEX_LIMIT)
+    answer = system.http_get(f"{hub.url}/{path}/model.safetensors.index.json", headers, _TIMEOUT_S, INDEX_LIMIT)
     found = answer.value if isinstance(answer, Found) and answer.value.status == _OK and not answer.value.truncated else None
     return msgspec.structs.replace(spec, weights_bytes=index_bytes(found.body) if found else None)
 

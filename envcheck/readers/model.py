@@ -83,7 +83,7 @@ def checked_name(name: str) -> str:
     """A name or path that may be looked for: printable, of bounded length, without the null sign. Raises UsageError."""
     wanted = name.strip()
     if not wanted or len(wanted) > _NAME_LIMIT or not wanted.isprintable():
-        raise UsageError("error.model-name", name=_shown(name))
+        raise UsageError("error.model-name", name=_shown(name), most=_NAME_LIMIT)
     return wanted
 
 

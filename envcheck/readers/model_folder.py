@@ -6,10 +6,9 @@ from envcheck.errors import CannotTellError, UsageError
 from envcheck.model.fact import Absent, Found
 from envcheck.model.modelspec import ModelSource, ModelSpec
 from envcheck.readers.model_config import CONFIG_LIMIT, parse_config
-from envcheck.readers.safetensors import HEADER_LIMIT, header_length, index_bytes, tensors_bytes
+from envcheck.readers.safetensors import HEADER_LIMIT, INDEX_LIMIT, header_length, index_bytes, tensors_bytes
 from envcheck.system.port import System
 
-_INDEX_LIMIT = 64 << 20  # bytes; the index names every tensor
 _MOST_FILES = 1024
 
 
@@ -30,7 +29,7 @@ def read_folder(path: str, system: System) -> ModelSpec:
 def weights_bytes(path: str, system: System) -> int | None:
     """The checkpoint's bytes: the index's total, else the headers of all safetensors files; None where neither tells."""
     folder = path.rstrip("/")
-    index = system.read(f"{folder}/model.safetensors.index.json", _INDEX_LIMIT)
+    index = system.read(f"{folder}/model.safetensors.index.json", INDEX_LIMIT)
     total = index_bytes(index.value) if isinstance(index, Found) else None
     if total is not None:
         return total

@@ -9,7 +9,8 @@ import msgspec
 
 _LENGTH_BYTES = 8  # a safetensors file begins with the length of its header, little endian
 HEADER_LIMIT = 16 << 20  # bytes; headers of large files with many experts take a few MiB
-_MOST = 1 << 50
+INDEX_LIMIT = 32 << 20  # bytes; the index names every tensor
+_MOST = 1 << 50  # bytes no checkpoint reaches
 
 
 def index_bytes(data: bytes) -> int | None:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import msgspec
 
-from envcheck.model.plan import Plan
+from envcheck.model.plan import PLAN_SCHEMA, Plan
 from envcheck.render.catalogue import Catalogue
-from envcheck.render.jsonmodel import PLAN_SCHEMA
 from envcheck.render.jsonout import plan_out
 from envcheck.render.shell import MARKER, install_script, serve_script
 
 NAMES = ("install.sh", "serve.sh", "plan.json")  # every name a plan may write
-_HEAD_BYTES = 512
+HEAD_BYTES = 512  # of a file, which tell whose it is
 
 
 class PlanFile(msgspec.Struct, frozen=True):
@@ -34,5 +33,5 @@ def plan_files(plan: Plan, catalogue: Catalogue, version: str) -> tuple[PlanFile
 
 def is_ours(head: bytes) -> bool:
     """Whether a file that begins so was written by us: it carries the marker, or the plan's schema."""
-    start = head[:_HEAD_BYTES]
+    start = head[:HEAD_BYTES]
     return MARKER.encode() in start or f'"schema": "{PLAN_SCHEMA}"'.encode() in start

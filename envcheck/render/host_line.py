@@ -2,20 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TypeVar
-
 from msgspec import UnsetType
 
-from envcheck.model.host import Driver, Gpu, HostReport, OperatingSystem
+from envcheck.model.host import Driver, Gpu, HostReport, OperatingSystem, known
 from envcheck.render.catalogue import Catalogue, clean
 
-T = TypeVar("T")
 SEPARATOR = " · "
-
-
-def known(field: T | UnsetType | None) -> T | None:
-    """The value of a host field; None where it is absent or not known."""
-    return None if isinstance(field, UnsetType) else field
 
 
 def memory_gib(n_mib: float | UnsetType | None) -> str | None:

@@ -10,8 +10,6 @@ from envcheck.model.budget import FailureKind, KvCache, PerGpu, SizeVerdict
 from envcheck.model.finding import RemedyKind, Severity, Verdict
 from envcheck.model.host import HostReport
 
-CHECK_SCHEMA = "envcheck.check/1"
-PLAN_SCHEMA = "envcheck.plan/1"
 WRITTEN_SCHEMA = "envcheck.written/1"
 SIZE_SCHEMA = "envcheck.size/1"
 EXPLAIN_SCHEMA = "envcheck.explain/1"

@@ -13,8 +13,6 @@ from envcheck.model.report import CheckReport
 from envcheck.render.catalogue import Catalogue
 from envcheck.render.commands import line
 from envcheck.render.jsonmodel import (
-    CHECK_SCHEMA,
-    PLAN_SCHEMA,
     AccountOut,
     CheckOut,
     ClashOut,
@@ -98,7 +96,7 @@ def _serve(serve: ServeConfig, catalogue: Catalogue) -> ServeOut:
 def plan_out(plan: Plan, catalogue: Catalogue) -> PlanOut:
     """A plan with its sentences."""
     return PlanOut(
-        schema=PLAN_SCHEMA,
+        schema=plan.schema,
         stack=stack_out(plan.stack, catalogue) if plan.stack else None,
         alternatives=[stack_out(stack, catalogue) for stack in plan.alternatives],
         ways_out=[stack_out(stack, catalogue) for stack in plan.ways_out],
@@ -118,7 +116,7 @@ def plan_out(plan: Plan, catalogue: Catalogue) -> PlanOut:
 def check_out(report: CheckReport, catalogue: Catalogue, matrix_date: str) -> CheckOut:
     """The report of `check` with its sentences."""
     return CheckOut(
-        schema=CHECK_SCHEMA,
+        schema=report.schema,
         verdict=report.verdict,
         subject=report.subject,
         vllm=report.vllm,

@@ -8,9 +8,9 @@ from collections.abc import Iterator
 import msgspec
 from msgspec import UNSET
 
-from envcheck.model.host import Disk, Gpu, HostReport, PciDevice, Provenance
+from envcheck.model.host import Disk, Gpu, HostReport, PciDevice, Provenance, known
 from envcheck.render.catalogue import Catalogue, shown
-from envcheck.render.host_line import SEPARATOR, gpu_text, host_line, known, memory_gib
+from envcheck.render.host_line import SEPARATOR, gpu_text, host_line, memory_gib
 from envcheck.render.layout import wrap_parts
 from envcheck.render.table import table
 

@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterable
 
 from envcheck.model.plan import InstallRecipe, Plan, ServeConfig, Setting
+from envcheck.planning.serve import ADDRESS, PORT
 from envcheck.render.catalogue import Catalogue, clean
 from envcheck.render.commands import broken, quote
 from envcheck.render.layout import wrap
@@ -17,7 +18,7 @@ from envcheck.render.serve_text import serve_argv, unfit
 MARKER = "Written by envcheck"  # a file with this in its head is ours and may be written anew
 _COMMENT_WIDTH = 100
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
-_SAFE_LISTENING = (("--host", "127.0.0.1", "shell.why-host"), ("--port", "8000", "shell.why-port"))
+_SAFE_LISTENING = (("--host", ADDRESS, "plan.serve.host"), ("--port", PORT, "plan.serve.port"))
 _HERE = 'here=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd)'
 
 

@@ -70,20 +70,30 @@ def test_an_empty_host_is_unknown_and_says_which_facts_are_missing(envcheck: Run
     assert "--set" in out
 
 
-@pytest.mark.parametrize("command", ["check", "probe", "plan", "size", "explain", "batch"])
-def test_every_json_has_a_schema_with_named_properties(envcheck: Run, command: str) -> None:
-    status, out, _ = envcheck(command, "--schema")
-    assert status == 0
-    assert "$defs" in json.loads(out)
-
-
 def test_the_schema_of_explain_is_that_of_one_page_or_all(envcheck: Run) -> None:
     one, every = json.loads(envcheck("explain", "--schema")[1])["anyOf"]
     assert every == {"type": "array", "items": one}
 
 
-def test_matrix_validate_schema(envcheck: Run) -> None:
-    assert "$defs" in json.loads(envcheck("matrix", "validate", "--schema")[1])
+@pytest.mark.parametrize(
+    ("words", "named"),
+    [
+        ("check", "check"), ("probe", "host"), ("plan", "plan"), ("plan -o x", "written"), ("size", "size"), ("explain", "explain"),
+        ("batch", "batch"), ("matrix validate", "validate"),
+    ],
+)  # fmt: skip
+def test_a_schema_names_its_version(envcheck: Run, words: str, named: str) -> None:
+    document = json.loads(envcheck(*words.split(), "--schema")[1])
+    assert document["title"] == f"envcheck.{named}/1"
+    assert document["$defs"]
+
+
+@pytest.mark.parametrize("words", ["check", "probe", "plan", "size", "explain", "batch", "matrix validate"])
+def test_every_command_takes_the_common_options(envcheck: Run, words: str, tmp_path: Path) -> None:
+    common = ["--format", "json", "--lang", "en", "--offline", "--matrix-dir", str(tmp_path), "-v", "-q", "--schema"]
+    status, out, err = envcheck(*words.split(), *common)
+    assert (status, err) == (0, "")
+    assert "title" in json.loads(out)
 
 
 def test_probe_json_is_a_host_document_that_check_takes(envcheck: Run, a10: str, tmp_path: Path) -> None:
@@ -256,8 +266,11 @@ def test_explain_without_a_code_lists_the_vocabulary(envcheck: Run) -> None:
 
 
 def test_the_shipped_facts_are_valid(envcheck: Run) -> None:
-    status, out, err = envcheck("matrix", "validate")
+    status, out, err = envcheck("matrix", "validate", "--json")
     assert (status, err) == (0, ""), out
+    answer = json.loads(out)
+    folder = Path(answer["directory"])
+    assert answer["date"] == json.loads((folder / "matrix.json").read_text())["date"]
 
 
 def test_a_fault_in_the_facts_is_shown_with_its_place(envcheck: Run, tmp_path: Path) -> None:
@@ -273,6 +286,7 @@ def test_a_fault_in_the_facts_is_shown_with_its_place(envcheck: Run, tmp_path: P
     status, out, _ = envcheck("matrix", "validate", "--matrix-dir", str(copy), "--json")
     answer: dict[str, Any] = json.loads(out)
     assert status == 4
+    assert answer["directory"] == str(copy)
     assert any(problem["file"].endswith("torch.json") and "relased" in problem["what"] for problem in answer["problems"])
 
 

@@ -187,7 +187,16 @@ def test_hostile_arguments_reach_the_message_as_text(envcheck: Run) -> None:
     assert "\x1b" not in err
 
 
-EMPTY = [["--host", ""], ["--vllm", " "], ["--model", ""], ["--matrix-dir", ""], ["plan", "-o", ""], ["size", "m", "--vllm="]]
+EMPTY = [
+    ["--host", ""],
+    ["--vllm", " "],
+    ["--model", ""],
+    ["--matrix-dir", ""],
+    ["plan", "-o", ""],
+    ["size", "m", "--vllm="],
+    ["--python="],
+    ["size", "m", "--gpu", ""],
+]
 
 
 @pytest.mark.parametrize("words", EMPTY)
@@ -214,7 +223,7 @@ def shell(script: str) -> subprocess.CompletedProcess[bytes]:
 def test_a_closed_input_is_said(processes: None, words: str) -> None:
     done = shell(f"$E {words} <&-")
     assert done.returncode == 3
-    assert done.stderr == b"envcheck: cannot read standard input: closed.\n"
+    assert done.stderr == b"envcheck: standard input is closed. Name a file instead of `-`.\n"
 
 
 def test_help_that_cannot_be_written_is_no_fault_of_ours(processes: None) -> None:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import sys
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 import click
 
@@ -16,8 +15,6 @@ if TYPE_CHECKING:
 
     from envcheck.cli.batch_answer import Answerer
 
-LINE_LIMIT = 16 << 20  # bytes
-
 
 @click.command("batch")
 @click.argument("file", default="-", metavar="[FILE|-]")
@@ -25,25 +22,23 @@ LINE_LIMIT = 16 << 20  # bytes
 def command(asked: Common, file: str) -> int:
     """Answer questions given as NDJSON. A line that cannot be answered yields its id and an error, and the status 4 at the end."""
     if asked.schema:
-        from envcheck.render.jsonmodel import BatchError, BatchOut
+        from envcheck.render.jsonmodel import BATCH_SCHEMA, BatchError, BatchOut
 
-        schema_out(BatchOut, BatchError)
+        schema_out(BATCH_SCHEMA, BatchOut, BatchError)
         return int(ExitCode.READY)
     from envcheck.cli.batch_answer import Answerer
-    from envcheck.cli.world import load_matrix
+    from envcheck.cli.world import load_matrix, standard_input
 
     answerer = Answerer(load_matrix(asked), asked.catalogue)
     if file == "-":
-        if sys.stdin is None:  # started with standard input closed
-            raise CannotTellError("error.host-unreadable", name="standard input", why="closed")
-        return _answer_all(cast("BufferedReader", sys.stdin.buffer), answerer)
+        return _answer_all(standard_input(), answerer)
     try:
         with open(file, "rb") as stream:
             return _answer_all(stream, answerer)
     except FileNotFoundError:
         raise UsageError("error.file-not-found", name=file) from None
     except OSError as error:
-        raise CannotTellError("error.host-unreadable", name=file, why=str(error.strerror)) from None
+        raise CannotTellError("error.file-unreadable", name=file, why=str(error.strerror)) from None
 
 
 def _answer_all(stream: BufferedReader, answerer: Answerer) -> int:
@@ -52,7 +47,7 @@ def _answer_all(stream: BufferedReader, answerer: Answerer) -> int:
 
     import msgspec
 
-    from envcheck.cli.lines import groups
+    from envcheck.cli.lines import LINE_LIMIT, groups
     from envcheck.render.jsonmodel import BatchError
 
     gc.enable()  # a batch may be without end

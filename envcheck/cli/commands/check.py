@@ -16,9 +16,10 @@ from envcheck.errors import ExitCode
 def command(asked: Common, vllm: str | None, model: str | None) -> int:
     """Probe, judge, and say what to do. The exit status is the verdict: 0 ready, 1 blocked, 3 unknown."""
     if asked.schema:
+        from envcheck.model.report import CHECK_SCHEMA
         from envcheck.render.jsonmodel import CheckOut
 
-        schema_out(CheckOut)
+        schema_out(CHECK_SCHEMA, CheckOut)
         return int(ExitCode.READY)
     from envcheck.cli.answer import answer
     from envcheck.cli.world import load_host, load_matrix

@@ -16,11 +16,11 @@ from envcheck.render.catalogue import Catalogue
 def command(asked: Common, code: str | None) -> int:
     """Explain a finding code: what it means, why it happens, how to check it, how to fix it. Without a code, list them all."""
     from envcheck.render.explain_text import codes_text, explain_text
-    from envcheck.render.jsonmodel import ExplainOut
+    from envcheck.render.jsonmodel import EXPLAIN_SCHEMA, ExplainOut
     from envcheck.render.jsonout import explain_out
 
     if asked.schema:
-        schema_out(ExplainOut, list[ExplainOut])  # one code, or all
+        schema_out(EXPLAIN_SCHEMA, ExplainOut, list[ExplainOut])  # one code, or all
         return int(ExitCode.READY)
     catalogue = asked.catalogue
     if code is None:

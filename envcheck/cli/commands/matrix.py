@@ -18,17 +18,17 @@ def command() -> None:
 @common(host=False)
 def validate(asked: Common) -> int:
     """Check every record of the facts: types, canonical form, references. Exit status 0, or 4 where something is wrong."""
-    from envcheck.render.jsonmodel import ProblemOut, ValidateOut
+    from envcheck.render.jsonmodel import VALIDATE_SCHEMA, ProblemOut, ValidateOut
 
     if asked.schema:
-        schema_out(ValidateOut)
+        schema_out(VALIDATE_SCHEMA, ValidateOut)
         return int(ExitCode.READY)
-    from envcheck.matrix.locate import locate
+    from envcheck.matrix.locate import date_of, locate
     from envcheck.matrix.validate import validate as problems_of
     from envcheck.render.explain_text import validate_text
 
     folder = locate(asked.matrix_dir)
     problems = [ProblemOut(problem.file, problem.path, problem.what) for problem in problems_of(folder)]
-    answer = ValidateOut(str(folder), None, problems)
+    answer = ValidateOut(str(folder), date_of(folder), problems)
     _ = json_out(answer) if asked.output == "json" else to_stdout(validate_text(answer, asked.catalogue, asked.paint))
     return int(ExitCode.INVALID_INPUT if problems else ExitCode.READY)

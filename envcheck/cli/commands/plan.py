@@ -24,9 +24,10 @@ if TYPE_CHECKING:
 def command(asked: Common, serve_words: tuple[str, ...], vllm: str | None, model: str | None, folder: str | None) -> int:
     """Plan the install and the serve command for this host (or --host). Arguments of `vllm serve` may follow; they are kept."""
     if asked.schema:
-        from envcheck.render.jsonmodel import PlanOut, WrittenOut
+        from envcheck.model.plan import PLAN_SCHEMA
+        from envcheck.render.jsonmodel import WRITTEN_SCHEMA, PlanOut, WrittenOut
 
-        schema_out(WrittenOut if folder else PlanOut)
+        _ = schema_out(WRITTEN_SCHEMA, WrittenOut) if folder else schema_out(PLAN_SCHEMA, PlanOut)
         return int(ExitCode.READY)
     from envcheck.cli.answer import answer
     from envcheck.cli.serve_args import parse_serve_args

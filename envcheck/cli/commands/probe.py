@@ -15,9 +15,9 @@ from envcheck.errors import ExitCode
 def command(asked: Common) -> int:
     """Show the facts of this host (or of --host), each with its source or the reason why there is none."""
     if asked.schema:
-        from envcheck.model.host import HostReport
+        from envcheck.model.host import SCHEMA, HostReport
 
-        schema_out(HostReport)
+        schema_out(SCHEMA, HostReport)
         return int(ExitCode.READY)
     matrix = load_matrix(asked)
     host = load_host(asked, matrix)

@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 @click.command("size", context_settings=SERVE_SETTINGS)
 @click.argument("words", nargs=-1, type=click.UNPROCESSED, metavar="MODEL [--SERVE-ARGUMENT VALUE]...")
 @click.option("--vllm", callback=said, metavar="SPEC", help="With this vLLM; otherwise the one that `envcheck` would choose.")
-@click.option("--gpu", metavar="'NAME [xN]'", help="On these GPUs instead of this host's, e.g. 'NVIDIA A10 x2'.")
+@click.option("--gpu", callback=said, metavar="'NAME [xN]'", help="On these GPUs instead of this host's, e.g. 'NVIDIA A10 x2'.")
 @common()
 def command(asked: Common, words: tuple[str, ...], vllm: str | None, gpu: str | None) -> int:
     """Size a model (hub id or local folder). Arguments of `vllm serve` may follow it. Exit status 0 fits, 1 does not, 3 unknown."""
     if asked.schema:
-        from envcheck.render.jsonmodel import SizeOut
+        from envcheck.render.jsonmodel import SIZE_SCHEMA, SizeOut
 
-        schema_out(SizeOut)
+        schema_out(SIZE_SCHEMA, SizeOut)
         return int(ExitCode.READY)
     from envcheck.cli.serve_args import parse_serve_args
     from envcheck.cli.world import load_matrix
@@ -54,7 +54,7 @@ def _host(asked: Common, gpu: str | None, matrix: Matrix) -> HostReport:
 
 def _unused(host: HostReport, request: Request, result: SizeResult) -> int:
     """The GPUs of the host where the model is sized for one of them and several would share it; 0 where that is not so."""
-    from envcheck.render.host_line import known
+    from envcheck.model.host import known
 
     spread = {"tensor_parallel_size", "pipeline_parallel_size", "data_parallel_size"} & {*request.serve_args, *result.suggested.serve_args}
     count = len(known(host.gpus) or ())
