@@ -140,7 +140,10 @@ def test_everything_written_right_before_the_end_arrives() -> None:
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_that_ends_us_ends_the_command_too(tmp_path: Path, number: signal.Signals) -> None:
-    program = f"from envcheck.system.command import run; run(['sh', '-c', 'echo $$ > {tmp_path}/pid; sleep 60'], {ENV!r}, 50)"
+    # Under nohup, a child inherits that the signal is ignored.
+    awake = f"import signal; signal.signal({int(number)}, signal.SIG_DFL)"
+    hanging = ["sh", "-c", f"echo $$ > {tmp_path}/pid; sleep 60"]
+    program = f"{awake}; from envcheck.system.command import run; run({hanging!r}, {ENV!r}, 50)"
     ours = subprocess.Popen([sys.executable, "-c", program], env={**ENV, "PYTHONPATH": str(Path(__file__).parents[2])})
     until = time.monotonic() + 20
     while not ((tmp_path / "pid").exists() and (tmp_path / "pid").read_text()) and time.monotonic() < until:
