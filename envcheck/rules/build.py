@@ -7,11 +7,11 @@ from functools import lru_cache
 import msgspec
 
 from envcheck.matrix.load import Matrix
-from envcheck.matrix.release import Build, Release
+from envcheck.matrix.release import Build, Release, specifier
 from envcheck.matrix.torch_release import TorchBuild
 from envcheck.model.plan import Clash
 from envcheck.model.text import Text
-from envcheck.model.versions import ComputeCapability, DriverVersion
+from envcheck.model.versions import ComputeCapability, DriverVersion, compute_capability
 
 
 class Target(msgspec.Struct, frozen=True):
@@ -101,17 +101,27 @@ def name_of(release: Release, build: Build) -> str:
 def _gpu(target: Target, matrix: Matrix, release: Release, build: Build) -> list[Clash]:
     code = build.gpu_code
     if code is None:
-        return []
+        # What the wheel holds is not known; the oldest GPU its engines take is.
+        oldest = _oldest_served(matrix, release)
+        code = () if oldest is None else (oldest,)
+        below = [capability for capability in target.capabilities if oldest and capability < oldest]
+    else:
+        below = [capability for capability in target.capabilities if not runs_code(matrix, capability, code, build.gpu_code_ptx)]
     found = []
-    for capability in target.capabilities:
-        if runs_code(matrix, capability, code, build.gpu_code_ptx):
-            continue
+    for capability in below:
         old = capability < min(code)
         params = {"vllm": name_of(release, build), "capability": str(capability), "code": ", ".join(map(str, code))}
         which = "gpu-too-old" if old else "gpu-arch-not-in-vllm-build"
         needed = f"{min(code)}" if old else ", ".join(map(str, code))
         found.append(Clash(which, Text(f"finding.{which}.detail", params), needed, str(capability)))
     return found
+
+
+def _oldest_served(matrix: Matrix, release: Release) -> ComputeCapability | None:
+    """The oldest compute capability that any engine of a release takes."""
+    entry = matrix.engine(release)
+    floors = (entry.v0_min_capability, entry.v1_min_capability) if entry else ()
+    return min((found for floor in floors if floor and (found := compute_capability(floor))), default=None)
 
 
 def _driver(target: Target, matrix: Matrix, release: Release, build: Build) -> list[Clash]:
@@ -218,15 +228,26 @@ def python_clash(python: tuple[int, int] | None, release: Release) -> list[Clash
 
 def _torch(target: Target, matrix: Matrix, release: Release, build: Build) -> tuple[TorchBuild | None, list[Clash]]:
     """The torch this wheel would run on, and the clash where that one has no code for a GPU."""
-    if release.torch_pin is None or build.cuda_major is None:
+    pin = release.torch_pin or _newest_torch(matrix, release)
+    if pin is None or build.cuda_major is None:
         return None, []
     paired = build.record.torch_variant or ""
-    chosen, missing = _torch_for(matrix, release.torch_pin, build.arch, build.cuda_major, paired, target.capabilities)
+    chosen, missing = _torch_for(matrix, pin, build.arch, build.cuda_major, paired, target.capabilities)
     if chosen is None or missing is None:
         return chosen, []
     code = ", ".join(map(str, chosen.gpu_code or ()))
-    params = {"vllm": name_of(release, build), "torch": release.torch_pin, "capability": str(missing), "code": code}
+    params = {"vllm": name_of(release, build), "torch": pin, "capability": str(missing), "code": code}
     return chosen, [Clash("gpu-arch-not-in-torch-build", Text("finding.gpu-arch-not-in-torch-build.detail", params), code, str(missing))]
+
+
+@lru_cache(maxsize=256)
+def _newest_torch(matrix: Matrix, release: Release) -> str | None:
+    """The torch that an installer takes where the metadata names a range, within the bounds that a plan adds to it."""
+    asked = release.required("torch")
+    if asked is None:
+        return None
+    asked &= specifier(release.record.constraints.get("torch", ""))
+    return next((torch.raw for torch in matrix.torch_releases if torch.version in asked), None)
 
 
 @lru_cache(maxsize=8192)
