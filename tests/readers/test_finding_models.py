@@ -83,9 +83,10 @@ def test_a_downloaded_model(host):
     assert (spec.name, spec.config["hidden_size"]) == (NAME, 3584)
     moved = {path.replace("/home/u/.cache/huggingface", "/data"): data for path, data in files.items()}
     assert find_model(NAME, host(moved, env={"HF_HOME": "/data"}), nothing, Places(HUB, offline=True)).config["hidden_size"] == 3584
-    hostile = {**files, f"{cache}/refs/main": b"../../../../etc"}
-    with pytest.raises(CannotTellError):
-        find_model(NAME, host(hostile, env={"HOME": "/home/u"}), nothing, Places(HUB, offline=True))
+    for name in ("../../../../etc", "other", "A" * 40):  # what is no revision is no folder's name either, whatever lies there
+        hostile = {f"{cache}/refs/main": name.encode(), f"{cache}/snapshots/{name}/config.json": CONFIG}
+        with pytest.raises(CannotTellError):
+            find_model(NAME, host(hostile, env={"HOME": "/home/u"}), nothing, Places(HUB, offline=True))
 
 
 def test_the_catalogue_comes_before_the_hub(host):

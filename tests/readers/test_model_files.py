@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from envcheck.errors import ExitCode, InputError
 from envcheck.readers.model_config import CONFIG_LIMIT, parse_config
-from envcheck.readers.safetensors import header_length, index_bytes, tensors_bytes
+from envcheck.readers.safetensors import HEADER_LIMIT, header_length, index_bytes, tensors_bytes
 
 # The header of a file with two tensors, as the safetensors library writes it: data_offsets count from the end of the header.
 HEADER = (
@@ -98,3 +98,8 @@ def test_any_bytes_have_a_size_or_none(data):
         value = read(data)
         assert value is None or value > 0
     assert tensors_bytes(len(data).to_bytes(8, "little") + data) is None or b"data_offsets" in data
+
+
+@pytest.mark.parametrize(("length", "told"), [(1, None), (2, 2), (HEADER_LIMIT, HEADER_LIMIT), (HEADER_LIMIT + 1, None), (2**63, None)])
+def test_no_header_is_shorter_than_an_object_or_longer_than_we_read(length, told):
+    assert header_length(length.to_bytes(8, "little") + b"{}") == told

@@ -84,3 +84,15 @@ def test_an_empty_configuration_says_what_it_lacks(facts):
 
 def test_a_million_layers_are_no_model(config, facts):
     assert Dimensions.from_config({**config("llama-3.1-8b"), "num_hidden_layers": 10**6}, facts.families).missing == ("num_hidden_layers",)
+
+
+def test_every_second_layer_of_a_mixture(config):
+    # `decoder_sparse_step` counts from one: with 2, the second layer is the first with experts.
+    dims = Dimensions.from_config({**config("qwen3-30b-a3b"), "num_hidden_layers": 5, "decoder_sparse_step": 2})
+    assert [(group.layer.feed_forward, group.count) for group in dims.layers] == [("dense", 3), ("experts", 2)]
+
+
+def test_a_context_stated_after_scaling_is_not_scaled_again(config, facts):
+    scaled = {**config("gemma-3-27b")["text_config"], "model_type": "gemma3_text", "max_position_embeddings": 131072}
+    assert scaled["rope_scaling"]["factor"] == 8.0
+    assert Dimensions.from_config(scaled, facts.families).context == 131072

@@ -108,3 +108,9 @@ def test_bytes_per_token_of_the_answer_is_memory_over_tokens(inputs, table):
     answer = size(inputs("llama-3.1-8b", gpu_memory_utilization=0.95, max_model_len=8192), table)
     assert answer.kv.bytes_per_token == pytest.approx(131072, rel=1e-4)
     assert answer.kv.tokens * 131072 <= answer.per_gpu_gib.kv_cache * 2**30
+
+
+def test_a_window_costs_its_tokens_those_in_flight_and_one_block(inputs, table):
+    # Half of gpt-oss's layers see 128 tokens; the scheduler reserves ceil((128 - 1 + 2048) / 16) + 1 blocks beside the full layers' 8192.
+    pool = ask(inputs("gpt-oss-20b", "0.10.2", max_num_batched_tokens=2048), table).pool()
+    assert pool.request_blocks(131072) == 8192 + 136 + 1

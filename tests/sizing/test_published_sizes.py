@@ -81,3 +81,9 @@ def test_a_tied_head_costs_nothing_more_on_one_gpu(config, facts):
     assert dims.tied
     assert weight_terms(dims, Rank(), ONE_BYTE).head == 0
     assert weight_terms(dims, Rank(stage=1, stages=2), ONE_BYTE).head == 256000 * 3584
+
+
+def test_rows_of_the_vocabulary_are_padded_to_64(config):
+    dims = Dimensions.from_config({**config("llama-3.1-8b"), "vocab_size": 32001})
+    terms = weight_terms(dims, Rank(), ONE_BYTE)
+    assert (terms.embedding, terms.head) == (32064 * 4096, 32064 * 4096)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import msgspec
 import pytest
+from packaging.version import Version
 
 from envcheck.model.units import GIB
 from envcheck.sizing.graphs import capture_sizes, graph_count
-from envcheck.sizing.inputs import Card
+from envcheck.sizing.inputs import Card, SizingInputs
 from envcheck.sizing.question import ask
 from envcheck.sizing.settings import context_length
 
@@ -133,3 +134,10 @@ def test_the_model_runner(inputs, table, release, model, environment, runner):
 )
 def test_who_pays_for_graphs(inputs, table, release, environment, budgeted):
     assert ask(msgspec.structs.replace(inputs("qwen2.5-7b", release), environment=environment), table).graphs_budgeted is budgeted
+
+
+def test_an_early_second_runner_took_no_quantized_model(config, table):
+    plain = {**config("llama-3.1-8b")}
+    packed = {**plain, "quantization_config": {"quant_method": "fp8"}}
+    runners = [ask(SizingInputs(config=each, release=Version("0.23.0")), table).runner for each in (plain, packed)]
+    assert runners == ["v2", "v1"]

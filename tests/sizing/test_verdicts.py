@@ -6,8 +6,9 @@ import msgspec
 import pytest
 from packaging.version import Version
 
-from envcheck.model.units import GIB
+from envcheck.model.units import GIB, MIB
 from envcheck.model.versions import ComputeCapability
+from envcheck.sizing.card import total_bytes
 from envcheck.sizing.inputs import Card, SizingInputs
 from envcheck.sizing.result import size
 
@@ -124,3 +125,28 @@ def test_cuda_reports_less_than_nvml(inputs, table, name, nvml_mib, cuda_gib):
     assert size(inputs("qwen2.5-7b", "0.19.1", unknown), table).per_gpu_gib.total == pytest.approx(cuda_gib, rel=0.006)
     windows = Card(name=name, count=1, nvml_bytes=nvml_mib * 2**20, wsl=True)
     assert size(inputs("qwen2.5-7b", "0.19.1", windows), table).per_gpu_gib.total == pytest.approx(nvml_mib / 1024, abs=0.001)
+
+
+def test_a_smaller_slice_of_a_measured_card_is_not_that_card(facts):
+    # A virtual GPU carries the card's name and has less of it.
+    nvml = (81559 - 2048) * MIB
+    assert 0.98 * nvml < total_bytes(Card(name="NVIDIA H100 80GB HBM3", nvml_bytes=nvml), facts) < nvml
+
+
+def test_the_cache_is_smaller_by_the_graphs_that_the_budget_pays(inputs, table):
+    question = inputs("qwen2.5-7b", "0.20.0", A10)
+    paid, unpaid = (
+        size(msgspec.structs.replace(question, environment={"VLLM_MEMORY_PROFILER_ESTIMATE_CUDAGRAPHS": told}), table).per_gpu_gib
+        for told in ("1", "0")
+    )
+    assert paid.cuda_graphs > 0.1
+    assert unpaid.kv_cache - paid.kv_cache == pytest.approx(paid.cuda_graphs, abs=2e-4)
+
+
+def test_graphs_find_no_room_beside_a_cache_of_asked_size(inputs, table):
+    # 21.77 GiB free, 13.18 of weights, 0.13 outside the allocator: beside 8.1 GiB of cache, 0.36 are left for 0.55 of graphs.
+    asked = {"kv_cache_memory_bytes": int(8.1 * GIB), "max_model_len": 8192, "runner": "pooling"}
+    answer = size(inputs("qwen2.5-7b", "0.17.1", A10, **asked), table)
+    assert answer.failure.kind == "cuda-graphs"
+    assert answer.failure.needed_gib == answer.per_gpu_gib.cuda_graphs > answer.failure.available_gib
+    assert size(inputs("qwen2.5-7b", "0.17.1", A10, **asked, enforce_eager=True), table).failure is None

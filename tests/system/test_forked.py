@@ -2,7 +2,10 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
 import time
+from pathlib import Path
 
 import pytest
 
@@ -101,3 +104,26 @@ def test_an_ignored_child_signal_does_not_break_it() -> None:
         assert forked(lambda send: send(b"here"), 5, 5) == Outcome([b"here"], "done")
     finally:
         signal.signal(signal.SIGCHLD, previous)
+
+
+def test_a_child_whose_parent_was_killed_ends_by_itself(tmp_path: Path) -> None:
+    hang = f"import os, time; open({str(tmp_path / 'pid')!r}, 'w').write(str(os.getpid())); time.sleep(60)"
+    program = f"from envcheck.system.forked import forked; forked(lambda send: exec({hang!r}), 50, 0.5)"
+    parent = subprocess.Popen([sys.executable, "-c", program], env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])})
+    until = time.monotonic() + 20
+    while not ((tmp_path / "pid").exists() and (tmp_path / "pid").read_text()) and time.monotonic() < until:
+        time.sleep(0.005)
+    parent.kill()
+    parent.wait()
+    child = int((tmp_path / "pid").read_text())
+    while alive(child) and time.monotonic() < until:
+        time.sleep(0.05)
+    assert not alive(child)
+
+
+def alive(pid: int) -> bool:
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except OSError:
+        return False
+    return state != "Z"  # dead, and its new parent has not looked yet

@@ -10,6 +10,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
+import responses
 
 from envcheck.model.fact import Fact, Found, Unreadable
 from envcheck.system.http import get, proxies_for
@@ -241,3 +242,11 @@ def test_offline_asks_nobody(server: Server) -> None:
     assert RealSystem(env={}, offline=True).http_get(url, {}) == Unreadable("offline")
     assert server.seen == []
     assert RealSystem(env={}).http_get(url, {}) == Found(HttpAnswer(200, b"", url), "127.0.0.1")
+
+
+def test_a_redirect_from_abroad_never_leads_to_this_machine(server: Server) -> None:
+    with responses.RequestsMock() as web:
+        web.add(responses.GET, "https://hub.example/x", status=302, headers={"Location": server.answers("/inside", b"secret")})
+        fact = ask("https://hub.example/x")
+    assert fact == Unreadable("hub.example: redirect not followed: leads to this machine")
+    assert server.seen == []
