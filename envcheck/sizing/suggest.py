@@ -76,7 +76,7 @@ def _with_dtype(draft: Draft) -> Draft:
     served = least is None or card.capability is None or card.capability >= least
     if served or args.get("dtype") not in (None, "auto", "bfloat16") or not is_bfloat:
         return draft
-    return draft.change("dtype", "half", "dtype-half", capability=str(card.capability))
+    return draft.change("dtype", "half", "dtype-half", capability=str(card.capability), needed=str(least))
 
 
 def _by_ranks(draft: Draft) -> Iterator[Draft]:
@@ -142,7 +142,9 @@ def _shorter(draft: Draft, found: Outcome) -> Draft | None:
     value = longest // _CONTEXT_STEP * _CONTEXT_STEP
     if value < _CONTEXT_STEP:
         return None
-    return draft.change("max_model_len", value, "context-fits", tokens=value, own=question.dims.context or question.settings.context)
+    return draft.change(
+        "max_model_len", value, "context-fits", tokens=value, step=_CONTEXT_STEP, own=question.dims.context or question.settings.context
+    )
 
 
 def _without_video(draft: Draft, found: Outcome) -> Draft | None:
