@@ -46,7 +46,7 @@ def torch_driver(situation: Situation, matrix: Matrix, target: Target) -> Iterat
 def _driver(situation: Situation, torch: TorchFact, matrix: Matrix) -> Iterator[Finding]:
     cuda = torch.cuda or ()
     floor = matrix.cuda_floor(cuda[0])
-    driver, shown = situation.driver, situation.driver_cuda
+    driver, shown = situation.cuda_driver, situation.driver_cuda
     if floor is None or (driver is None and shown is None):
         return
     fine = at_least(driver, floor) if driver else shown is not None and shown[0] >= cuda[0]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from functools import lru_cache
 from typing import Literal, TypeVar
 
@@ -71,6 +72,7 @@ class Situation(msgspec.Struct, frozen=True):
     musl: bool
     python: tuple[int, int] | None
     driver: DriverVersion | None
+    cuda_driver: DriverVersion | None  # whose libcuda is used: the driver's own, or a forward-compatibility one in its place
     driver_cuda: Cuda | None  # the highest CUDA release the driver shows, stated or by its branch
     driver_absent: bool
     gpus: tuple[GpuFact, ...]
@@ -126,7 +128,8 @@ def read_situation(host: HostReport, matrix: Matrix, request: Request) -> Situat
         musl="musl" in libc.lower(),
         python=_python(text(host.python, "version")),
         driver=driver,
-        driver_cuda=_driver_cuda(host, driver, matrix),
+        cuda_driver=_cuda_driver(host, driver, gpus),
+        driver_cuda=_driver_cuda(host, _cuda_driver(host, driver, gpus), matrix),
         driver_absent=host.driver is None or (host.driver is not UNSET and host.driver.version is None),
         gpus=gpus,
         gpus_known=host.gpus is not UNSET,
@@ -155,8 +158,15 @@ def _python(raw: str) -> tuple[int, int] | None:
     return (found[0], found[1]) if found and len(found) >= 2 else None
 
 
+def _cuda_driver(host: HostReport, driver: DriverVersion | None, gpus: tuple[GpuFact, ...]) -> DriverVersion | None:
+    """The driver whose CUDA counts: a newer libcuda of forward compatibility replaces the driver's own, on the GPUs that take it."""
+    loaded = driver_version(text(host.libcuda, "version")) if part(host.libcuda, "compat") is True else None
+    served = bool(gpus) and all(gpu.model is not None and gpu.model.forward_compatibility for gpu in gpus)
+    return loaded if driver and loaded and served and loaded.branch > driver.branch else driver
+
+
 def _driver_cuda(host: HostReport, driver: DriverVersion | None, matrix: Matrix) -> Cuda | None:
-    # With a forward-compatibility libcuda in use, what is stated is that library's level and not the driver's.
+    # With a forward-compatibility libcuda in use, what is stated is that library's level, whether the GPU takes it or not.
     stated = "" if driver and part(host.libcuda, "compat") is True else text(host.driver, "cuda")
     found = numbers(stated) if stated else None
     if found:
@@ -207,6 +217,13 @@ def _visible(gpus: list[GpuFact], host: HostReport) -> tuple[GpuFact, ...]:
     indices = {int(index) for index in wanted.split(",")}
     chosen = tuple(gpu for place, gpu in enumerate(gpus) if (place if gpu.index is None else gpu.index) in indices)
     return chosen or tuple(gpus)
+
+
+def only_visible(situation: Situation, gpus: Iterable[GpuFact]) -> str:
+    """The setting that leaves only these GPUs; CUDA counts by speed unless told to count as NVML does."""
+    chosen = list(gpus)
+    places = (place if gpu.index is None else gpu.index for place, gpu in enumerate(situation.gpus) if gpu in chosen)
+    return f"export CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEVICES={','.join(map(str, places))}"
 
 
 def _torch(host: HostReport, packages: dict[str, str], arch: str | None, matrix: Matrix) -> TorchFact | None:
