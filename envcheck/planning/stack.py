@@ -32,7 +32,7 @@ class StackChoice(msgspec.Struct, frozen=True):
 
 def choose_stack(judgement: Judgement, matrix: Matrix, request: Request) -> StackChoice:
     """The stack for a judged host and request."""
-    if not judgement.target.capabilities and judgement.verdict is Verdict.BLOCKED:
+    if judgement.verdict is Verdict.BLOCKED and (not judgement.target.capabilities or _needs_own_build(judgement)):
         return StackChoice(None, (), (), {}, False)
     if judgement.subject == "installed" and judgement.judged and judgement.verdict is not Verdict.BLOCKED:
         present = _installed(judgement, matrix)
@@ -46,6 +46,11 @@ def choose_stack(judgement: Judgement, matrix: Matrix, request: Request) -> Stac
     survey = surveyor.survey(judgement.target, spec, variants=True)
     general = survey if spec is None else surveyor.survey(judgement.target, variants=True)
     return _from_survey(judgement, matrix, survey, general)
+
+
+def _needs_own_build(judgement: Judgement) -> bool:
+    """Whether the board takes no wheel of the project at all, though it holds code of the GPU's compute capability."""
+    return any(finding.code == "jetson-needs-special-build" for finding in judgement.findings)
 
 
 def _from_survey(judgement: Judgement, matrix: Matrix, survey: Survey, general: Survey) -> StackChoice:

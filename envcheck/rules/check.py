@@ -93,7 +93,7 @@ def target_of(situation: Situation) -> Target:
         situation.glibc,
         situation.musl,
         situation.python,
-        situation.driver,
+        situation.cuda_driver,
         situation.driver_cuda,
         situation.capabilities,
     )
@@ -125,7 +125,8 @@ class Judge:
         target = target_of(situation)
         subject = self._subject(situation, request)
         found: list[Finding] = [finding for rule in HOST_RULES for finding in rule(situation, matrix)]
-        hopeless = any(finding.severity is Severity.ERROR for finding in found) and not situation.usable_gpus
+        errors = [finding.code for finding in found if finding.severity is Severity.ERROR]
+        hopeless = "jetson-needs-special-build" in errors or bool(errors and not situation.usable_gpus)
         conclusion = _Conclusion([]) if hopeless else self._conclude(subject, situation, target, request, remedies)
         environment = [finding for rule in ENVIRONMENT_RULES for finding in rule(situation, matrix)]
         environment += installed.torch_driver(situation, matrix, target)
@@ -174,8 +175,8 @@ class Judge:
         if subject == "installed":
             return self._installed(situation, target, remedies)
         if subject == "requested":
-            return self._requested(target, request.vllm or "latest", remedies)
-        return self._any(target, remedies)
+            return self._requested(situation, target, request.vllm or "latest", remedies)
+        return self._any(situation, target, remedies)
 
     def _installed(self, situation: Situation, target: Target, remedies: bool) -> _Conclusion:
         own = situation.installed
@@ -185,7 +186,7 @@ class Judge:
         if build is None:  # built from source, or for a machine the project has no wheel for
             return _Conclusion([], own.release, undecided=() if target.capabilities else ("gpus.compute_capability",))
         judged = judge_build(target, self.matrix, own.release, build, installed=True)
-        findings = [from_clash(clash, Severity(clash.severity), self._ways(clash, target, remedies)) for clash in judged.clashes]
+        findings = [from_clash(clash, Severity(clash.severity), self._ways(clash, situation, target, remedies)) for clash in judged.clashes]
         findings += [_python_warning(clash) for clash in python_clash(target.python, own.release)]
         vllm = situation.installed_raw[:60]
         if not judged.errors and build.cuda:
@@ -196,7 +197,7 @@ class Judge:
         binding = judged.errors[0] if judged.errors else None
         return _Conclusion(findings, own.release, judged, None, binding, vllm if binding else None, judged.undecided)
 
-    def _requested(self, target: Target, spec: str, remedies: bool) -> _Conclusion:
+    def _requested(self, situation: Situation, target: Target, spec: str, remedies: bool) -> _Conclusion:
         releases = self.matrix.matching(spec)
         survey = self.surveyor.survey(target, spec)
         judged = survey.best.judged if survey.best else survey.closest
@@ -205,7 +206,7 @@ class Judge:
         clashes = list(judged.clashes)
         if survey.best is None or survey.best.new_python:
             clashes += python_clash(target.python, judged.release)
-        findings = [from_clash(clash, Severity(clash.severity), self._ways(clash, target, remedies)) for clash in clashes]
+        findings = [from_clash(clash, Severity(clash.severity), self._ways(clash, situation, target, remedies)) for clash in clashes]
         errors = [clash for clash in clashes if clash.severity == "error"]
         binding = errors[0] if errors else None
         wheel = name_of(judged.release, judged.build)
@@ -213,19 +214,19 @@ class Judge:
             findings, judged.release, judged, survey, binding, wheel if binding else None, survey.undecided or judged.undecided
         )
 
-    def _any(self, target: Target, remedies: bool) -> _Conclusion:
+    def _any(self, situation: Situation, target: Target, remedies: bool) -> _Conclusion:
         survey = self.surveyor.survey(target)
         if survey.best is None:
             if survey.closest is None:
                 return _Conclusion([self._no_wheel(target, self.matrix.releases[0].raw)], survey=survey)
             errors = survey.closest.errors
-            findings = [from_clash(clash, Severity.ERROR, self._ways(clash, target, remedies)) for clash in errors]
+            findings = [from_clash(clash, Severity.ERROR, self._ways(clash, situation, target, remedies)) for clash in errors]
             return _Conclusion(findings, None, survey.closest, survey, errors[0], survey.closest.release.raw, survey.undecided)
         judged = survey.best.judged
-        findings = [from_clash(clash, Severity.WARNING, self._ways(clash, target, remedies)) for clash in judged.warnings]
+        findings = [from_clash(clash, Severity.WARNING, self._ways(clash, situation, target, remedies)) for clash in judged.warnings]
         for held in survey.held_back:
             span = held.newest.raw if held.newest is held.oldest else f"{held.oldest.raw} – {held.newest.raw}"
-            ways = self._ways(held.clash, target, remedies)
+            ways = self._ways(held.clash, situation, target, remedies)
             findings.append(from_clash(held.clash, Severity.WARNING, ways, releases=span, runs=judged.release.raw))
         binding = survey.held_back[0] if survey.held_back else None
         return _Conclusion(
@@ -238,8 +239,8 @@ class Judge:
             survey.undecided,
         )
 
-    def _ways(self, clash: Clash, target: Target, wanted: bool) -> tuple[Remedy, ...]:
-        return clash_remedies(clash, target, self.surveyor) if wanted else ()
+    def _ways(self, clash: Clash, situation: Situation, target: Target, wanted: bool) -> tuple[Remedy, ...]:
+        return clash_remedies(clash, situation, target, self.surveyor) if wanted else ()
 
     def _no_wheel(self, target: Target, release: str) -> Finding:
         return error("no-wheel-for-platform", "arch", vllm=release, arch=target.arch or "?")

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from envcheck.matrix.load import Matrix
+from envcheck.matrix.records import GpuModel
 from envcheck.model.finding import Finding
+from envcheck.model.versions import ComputeCapability, DriverVersion, driver_version
 from envcheck.rules.build import dotted
 from envcheck.rules.make import error, info, remedy, warning
 from envcheck.rules.situation import Situation, text
@@ -15,17 +17,20 @@ def older_than_gpu(situation: Situation, matrix: Matrix) -> Iterator[Finding]:
     """A driver that does not list the GPU yet, where NVML has not shown it to work all the same."""
     if situation.driver is None or situation.wsl or text(situation.host.driver, "nvml") == "ok":
         return
-    decides_from = matrix.capability_trait("driver-listings-decide-from")
     for gpu in situation.usable_gpus:
-        first = gpu.model.first_driver if gpu.model else {}
-        if not first or gpu.capability is None or decides_from is None or gpu.capability < decides_from:
-            continue
-        branch = min(int(branch) for branch in first)
-        if situation.driver.branch < branch:
-            needed = first[str(branch)]
-            steps = (remedy("driver", "upgrade-driver", root=True, driver=needed),)
-            yield warning("driver-older-than-gpu", driver=situation.driver.raw, needed=needed, name=gpu.name, remedies=steps)
+        needed = first_listing(matrix, gpu.model, gpu.capability) if gpu.model else None
+        if needed and situation.driver.branch < needed.branch:
+            steps = (remedy("driver", "upgrade-driver", root=True, driver=needed.raw),)
+            yield warning("driver-older-than-gpu", driver=situation.driver.raw, needed=needed.raw, name=gpu.name, remedies=steps)
             return
+
+
+def first_listing(matrix: Matrix, model: GpuModel, capability: ComputeCapability | None) -> DriverVersion | None:
+    """The oldest driver that lists a GPU; None where the listings do not tell, as with cards older than they are."""
+    decides_from = matrix.capability_trait("driver-listings-decide-from")
+    if not model.first_driver or capability is None or decides_from is None or capability < decides_from:
+        return None
+    return driver_version(min(model.first_driver.items(), key=lambda entry: int(entry[0]))[1])
 
 
 def dropped_gpu(situation: Situation, matrix: Matrix) -> Iterator[Finding]:

@@ -8,8 +8,10 @@ from collections.abc import Iterator
 from envcheck.matrix.load import Matrix
 from envcheck.model.finding import Finding, Remedy
 from envcheck.model.host import PciDevice
+from envcheck.model.versions import compute_capability, driver_version
+from envcheck.rules.driver import first_listing
 from envcheck.rules.make import error, info, remedy, warning
-from envcheck.rules.situation import GpuFact, Situation, known, part, text
+from envcheck.rules.situation import GpuFact, Situation, known, only_visible, part, text
 
 _JETSON = r"(?i)\b(jetson|tegra|orin|xavier)\b"
 
@@ -44,6 +46,8 @@ def _nvidia(situation: Situation) -> list[PciDevice]:
 def _unreachable(situation: Situation, matrix: Matrix, devices: list[PciDevice]) -> Iterator[Finding]:
     """NVIDIA hardware on the PCI bus that NVML does not show."""
     host, count = situation.host, len(devices)
+    if not situation.wsl:
+        yield from _too_new(situation, matrix, devices)
     bound = sorted({known(device.driver) or "-" for device in devices})
     if part(host.kernel_modules, "nouveau") is True or "nouveau" in bound:
         yield error(
@@ -61,6 +65,20 @@ def _unreachable(situation: Situation, matrix: Matrix, devices: list[PciDevice])
             error("container-gpu-not-injected", "devices", count=count) if inside else error("device-not-detected", "unlisted", count=count)
         )
     # any other state of NVML is told apart by its own rule
+
+
+def _too_new(situation: Situation, matrix: Matrix, devices: list[PciDevice]) -> Iterator[Finding]:
+    """A GPU that the driver, loaded or on disk, does not know yet: that is why NVML does not show it."""
+    driver = situation.driver or driver_version(text(situation.host.kernel_modules, "nvidia_on_disk"))
+    models = (matrix.gpu_by_pci(known(device.device) or "") for device in devices)
+    for model in models:
+        if model is None or driver is None:
+            continue
+        needed = first_listing(matrix, model, compute_capability(model.compute_capability))
+        if needed and driver.branch < needed.branch:
+            steps = (remedy("driver", "upgrade-driver", root=True, driver=needed.raw),)
+            yield error("driver-older-than-gpu", driver=driver.raw, needed=needed.raw, name=model.name, remedies=steps)
+            return
 
 
 def nvml(situation: Situation, matrix: Matrix) -> Iterator[Finding]:
@@ -115,13 +133,27 @@ def kinds(situation: Situation, matrix: Matrix) -> Iterator[Finding]:
         yield error("non-nvidia-accelerator", names=", ".join(situation.other_makers[:4])[:200])
     jetson = [gpu for gpu in situation.usable_gpus if re.search(_JETSON, gpu.name)]
     if jetson:
-        yield error("jetson-needs-special-build", name=jetson[0].name)
+        # A version that is no release of the index may be the board's own build.
+        own = situation.installed is not None and not situation.installed.exact
+        yield (warning if own else error)("jetson-needs-special-build", name=jetson[0].name)
     usable = situation.usable_gpus
     names = tuple(dict.fromkeys(gpu.name for gpu in usable))
     if len(usable) > 1 and len(names) > 1:
         listed = ", ".join(names[:6])[:300]
         apart = len(situation.capabilities) > 1
-        yield warning("mixed-gpus", "generations" if apart else "detail", names=listed, remedies=(remedy("setting", "visible-devices"),))
+        yield warning(
+            "mixed-gpus", "generations" if apart else "detail", names=listed, remedies=tuple(_of_one_name(situation, matrix, names))
+        )
+
+
+def _of_one_name(situation: Situation, matrix: Matrix, names: tuple[str, ...]) -> Iterator[Remedy]:
+    """The GPUs of each name by themselves, most memory first; not those that no release has ever served."""
+    floors = [floor for entry in matrix.engines if (floor := compute_capability(entry.v0_min_capability or ""))]
+    served = [gpu for gpu in situation.usable_gpus if gpu.capability is None or not floors or gpu.capability >= min(floors)]
+    groups = [group for name in names if (group := [gpu for gpu in served if gpu.name == name])]
+    groups.sort(key=lambda group: -sum(gpu.memory_mib or 0 for gpu in group))
+    for group in groups[:3]:
+        yield remedy("setting", "visible-devices", only_visible(situation, group), name=group[0].name)
 
 
 def fabric(situation: Situation, matrix: Matrix) -> Iterator[Finding]:

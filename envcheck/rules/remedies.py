@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import msgspec
+
 from envcheck.model.finding import Remedy
 from envcheck.model.plan import Clash
-from envcheck.rules.build import Target, dotted, name_of
+from envcheck.rules.build import Judged, Target, dotted, name_of
 from envcheck.rules.make import remedy
+from envcheck.rules.situation import Situation, only_visible
 from envcheck.rules.survey import Surveyor
 
 
-def clash_remedies(clash: Clash, target: Target, surveyor: Surveyor) -> tuple[Remedy, ...]:
+def clash_remedies(clash: Clash, situation: Situation, target: Target, surveyor: Surveyor) -> tuple[Remedy, ...]:
     """What lets a wheel run in spite of a clash, or which other one does."""
     if clash.code == "python-unsupported":
         python = surveyor.matrix.policy.planned_python
@@ -20,28 +23,62 @@ def clash_remedies(clash: Clash, target: Target, surveyor: Surveyor) -> tuple[Re
         # The wheel runs; only the driver makes it whole.
         return (remedy("driver", "upgrade-driver", root=True, driver=clash.detail.params.get("branch")),)
     if clash.code in ("driver-too-old-for-cuda", "driver-too-old-for-ptx"):
-        return tuple(_driver(target, surveyor))
+        return (*_running(target, surveyor), *_driver(target, surveyor))
     if clash.code in ("glibc-too-old", "no-wheel-for-platform"):
-        return (*_release_that_runs(target, surveyor), remedy("container", "use-image"))
+        found = _whole(target, surveyor, clash.code) if clash.severity == "warning" else _running(target, surveyor)
+        return (*tuple(found)[:1], remedy("container", "use-image"))
     if clash.code in ("gpu-too-old", "gpu-arch-not-in-vllm-build", "gpu-arch-not-in-torch-build"):
-        return tuple(_release_that_runs(target, surveyor)) or (remedy("hardware", "other-gpu"),)
+        runs = tuple(_running(target, surveyor))[:1] or tuple(_on_some(situation, target, surveyor))
+        return runs or tuple(_driver(target, surveyor)) or (remedy("hardware", "other-gpu"),)
     return ()
 
 
-def _release_that_runs(target: Target, surveyor: Surveyor) -> Iterator[Remedy]:
-    best = surveyor.survey(target).best
-    if best:
-        yield remedy("other-wheel", "release", vllm=best.judged.release.raw)
-
-
-def _driver(target: Target, surveyor: Surveyor) -> Iterator[Remedy]:
+def _running(target: Target, surveyor: Surveyor) -> Iterator[Remedy]:
+    """The index's newest release that runs, and a wheel of the release page that is newer still."""
     survey = surveyor.survey(target, variants=True)
     if survey.best:
         yield remedy("other-wheel", "release", vllm=survey.best.judged.release.raw)
     if survey.variants:
         newest = survey.variants[0].judged
-        yield remedy("other-wheel", "variant", vllm=name_of(newest.release, newest.build), cuda=dotted(newest.build.cuda or ()))
+        if survey.best is None or newest.release.version > survey.best.judged.release.version:
+            yield _variant(newest)
+
+
+def _variant(judged: Judged) -> Remedy:
+    return remedy("other-wheel", "variant", vllm=name_of(judged.release, judged.build), cuda=dotted(judged.build.cuda or ()))
+
+
+def _whole(target: Target, surveyor: Surveyor, code: str) -> Iterator[Remedy]:
+    """Wheels of the release page that run without this clash even as a warning; the index's newest has it."""
+    for choice in surveyor.survey(target, variants=True).variants:
+        if all(clash.code != code for clash in choice.judged.warnings):
+            yield _variant(choice.judged)
+
+
+def _on_some(situation: Situation, target: Target, surveyor: Surveyor) -> Iterator[Remedy]:
+    """Where GPUs differ, those of them that the newest release runs on."""
+    if len(target.capabilities) < 2:
+        return
+    alone = {one: surveyor.survey(msgspec.structs.replace(target, capabilities=(one,))).best for one in target.capabilities}
+    running = [(best.judged.release.version, one) for one, best in alone.items() if best]
+    if not running:
+        return
+    _, capability = max(running)
+    best = alone[capability]
+    chosen = [gpu for gpu in situation.usable_gpus if gpu.capability == capability]
+    if best and chosen:
+        yield remedy("setting", "release-on-some", only_visible(situation, chosen), vllm=best.judged.release.raw, name=chosen[0].name)
+
+
+def _driver(target: Target, surveyor: Surveyor) -> Iterator[Remedy]:
+    """Driver floors that open a release newer than what runs, never past the last branch that serves the GPU."""
+    best = surveyor.survey(target).best
+    ends = [last for capability in target.capabilities if (last := surveyor.matrix.last_branch(capability)) is not None]
     for floor, choice in surveyor.opening_drivers(target):
         opened = choice.judged.release
-        if survey.best is None or opened.version > survey.best.judged.release.version:
+        if best is not None and opened.version <= best.judged.release.version:
+            continue
+        if ends:
+            yield remedy("driver", "upgrade-driver-within", root=True, driver=floor.raw, last=min(ends), vllm=opened.raw)
+        else:
             yield remedy("driver", "upgrade-driver-opens", root=True, driver=floor.raw, vllm=opened.raw)

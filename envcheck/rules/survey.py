@@ -167,11 +167,15 @@ def asked_label(matrix: Matrix, spec: str) -> str:
 
 
 def _closest(index: list[Judged]) -> Judged | None:
-    """The wheel with the fewest obstacles; among equals the one that asks for the oldest driver, then the newest."""
+    """The wheel with the fewest obstacles; among equals the one that asks for the oldest driver, then the newest.
 
-    def distance(judged: Judged) -> tuple[int, tuple[int, ...]]:
+    One without code for the GPU comes last: a driver can be changed.
+    """
+
+    def distance(judged: Judged) -> tuple[bool, int, tuple[int, ...]]:
         floors = [driver_version(clash.needed) for clash in judged.errors if clash.code == "driver-too-old-for-cuda"]
-        return len(judged.errors), max((floor.parsed for floor in floors if floor), default=())
+        lost = any(clash.code.startswith("gpu-") for clash in judged.errors)
+        return lost, len(judged.errors), max((floor.parsed for floor in floors if floor), default=())
 
     return min(index, key=distance) if index else None  # index is newest first and min keeps the first of equals
 

@@ -73,3 +73,11 @@ def test_h20_with_its_fabric_down_is_blocked_for_that(plan_for: Callable[..., An
     assert plan.stack.vllm == "0.33.0"  # what to install once the service runs
     running = plan_for({**host, "fabric": {"nvswitch": True, "manager": "running", "state": "completed"}})
     assert running.judgement.verdict is Verdict.READY
+
+
+def test_a_jetson_board_is_planned_no_wheel_of_the_index(plan_for: Callable[..., Any], host_of: Callable[..., Any]) -> None:
+    # the wheels for servers hold code of the board's compute capability, but are not made for its driver
+    machine = {"os": {"name": "Ubuntu 22.04.5 LTS", "arch": "aarch64", "glibc": "2.35"}}
+    judgement, plan = plan_for(host_of("Orin (nvgpu)", "8.7", "540.4.0", **machine))
+    assert judgement.findings[0].code == "jetson-needs-special-build"
+    assert (plan.stack, plan.ways_out, plan.install) == (None, (), ())

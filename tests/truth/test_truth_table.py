@@ -151,6 +151,8 @@ def test_the_table_is_large_and_holds_every_verdict() -> None:
     ("version", "arch", "gpu", "driver", "verdict"),
     [
         ("0.19.1", "x86_64", "8.6", "535.161.08", "ready"),
+        ("0.19.1", "x86_64", "8.0", "525.60.12", "blocked"),  # the floor of CUDA 12, by one
+        ("0.19.1", "x86_64", "8.0", "525.60.13", "ready"),
         ("0.20.0", "x86_64", "8.6", "575.57.08", "blocked"),  # the first index wheel of CUDA 13
         ("0.20.0", "x86_64", "8.6", "580.95.05", "ready"),
         ("0.19.1", "x86_64", "7.0", "550.144.03", "ready-with-warnings"),  # no bfloat16
