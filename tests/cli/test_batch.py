@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import tracemalloc
 from collections.abc import Callable, Iterable
 from io import BytesIO
 from pathlib import Path
@@ -201,3 +202,24 @@ def test_half_a_surrogate_pair_ends_no_batch(answerer: Answerer) -> None:
     answer = ask(answerer, rb'{"id": 1, "host": {"gpus": [{"name": "\ud800"}]}, "request": {"model": "\udfff"}, "want": ["size", "plan"]}')
     assert (answer["id"], "error" in answer) == (1, False)
     assert ask(answerer, rb'{"id": ["\ud800", Infinity], "want": 5}')["id"] == ["?", None]
+
+
+def test_a_line_without_end_is_not_held() -> None:
+    chunks = iter([*(b"x" * 100_000 for _ in range(300)), b"\nshort\n", b""])
+    tracemalloc.start()
+    try:
+        arrived = [line for group in groups(lambda size: next(chunks), 1 << 20) for line in group]
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert arrived == [None, b"short"]
+    assert peak < 4_000_000
+
+
+def test_a_model_that_does_not_fit_blocks_where_check_and_size_are_wanted(answerer: Answerer) -> None:
+    request = {"vllm": "0.19.1", "model": "meta-llama/Llama-3.3-70B-Instruct"}
+    both = ask(answerer, {"host": A10, "request": request, "want": ["check", "size"]})
+    assert (both["verdict"], both["size"]["failure"]["kind"]) == ("blocked", "weights")
+    assert "oom-weights" in {finding["code"] for finding in both["findings"]}
+    alone = ask(answerer, {"host": A10, "request": request})
+    assert alone["verdict"] != "blocked"

@@ -302,3 +302,33 @@ def test_no_explain_page_is_wider_than_80_cells(lang: str) -> None:
         page = explain_out(code, catalogue)
         assert page is not None
         assert max(map(cells, explain_text(page, catalogue).splitlines())) <= 80, code
+
+
+def test_our_own_interpreter_is_not_taken_for_a_recorded_host_s(envcheck: Run, tmp_path: Path) -> None:
+    import sys
+
+    (tmp_path / "rootfs" / "etc").mkdir(parents=True)
+    (tmp_path / "rootfs" / "etc" / "os-release").write_text("ID=debian\nVERSION_ID=12\n")
+    host = json.loads(envcheck("probe", "--host", str(tmp_path), "--json")[1])
+    assert host["os"]["id"] == "debian"
+    assert sys.executable not in json.dumps(host)
+    assert (host.get("python") or {}).get("version") is None
+
+
+@pytest.mark.parametrize(("name", "status"), [("baremetal-ubuntu2404-h20x8-blocked", 1), ("baremetal-ubuntu2404-h20x8-ready", 0)])
+def test_a_plan_for_a_host_to_be_repaired_first_is_status_1(envcheck: Run, name: str, status: int) -> None:
+    recorded = Path(__file__).parents[1] / "hosts" / name
+    found, out, _ = envcheck("plan", "--host", str(recorded), "--json")
+    assert found == status
+    assert json.loads(out)["stack"] is not None
+
+
+def test_a_link_in_a_file_s_place_is_left_alone(envcheck: Run, a10: str, tmp_path: Path) -> None:
+    words = ("plan", "--host", a10, "--model", MODEL, "--offline", "-o")
+    assert envcheck(*words, str(tmp_path / "ours"))[0] == 0
+    (tmp_path / "linked").mkdir()
+    link = tmp_path / "linked" / "serve.sh"
+    link.symlink_to(tmp_path / "ours" / "serve.sh")
+    assert envcheck(*words, str(tmp_path / "linked"))[0] == 2
+    assert link.is_symlink()
+    assert [path.name for path in (tmp_path / "linked").iterdir()] == ["serve.sh"]

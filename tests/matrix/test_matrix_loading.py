@@ -9,6 +9,7 @@ import pytest
 
 from envcheck.errors import ExitCode, MatrixError
 from envcheck.matrix.decode import LIMIT_BYTES
+from envcheck.matrix.gpu_names import GpuNames
 from envcheck.matrix.load import Matrix
 
 Spoil = Callable[[str, Callable[[Any], None]], Path]
@@ -114,3 +115,13 @@ def test_a_check_reads_neither_models_nor_memory_facts(copy: Path) -> None:
     assert matrix.maker_signs()
     with pytest.raises(MatrixError):
         matrix.model("Qwen/Qwen3-8B")
+
+
+def test_hostile_questions_do_not_fill_memory() -> None:
+    matrix = Matrix(Path(__file__).parents[2] / "matrices")
+    names = GpuNames(matrix.gpus)
+    for number in range(4200):
+        matrix.resolve(f"0.0.{number}")
+        names.find(f"no such card {number}")
+    assert len(matrix._resolved) <= 4096
+    assert len(names._found) <= 4097
