@@ -9,6 +9,7 @@ import sys
 import tracemalloc
 from collections.abc import Callable, Iterable
 from io import BytesIO
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -205,7 +206,7 @@ def test_half_a_surrogate_pair_ends_no_batch(answerer: Answerer) -> None:
 
 
 def test_a_line_without_end_is_not_held() -> None:
-    chunks = iter([*(b"x" * 100_000 for _ in range(300)), b"\nshort\n", b""])
+    chunks = chain((bytes(100_000) for _ in range(300)), [b"\nshort\n", b""])
     tracemalloc.start()
     try:
         arrived = [line for group in groups(lambda size: next(chunks), 1 << 20) for line in group]

@@ -309,6 +309,9 @@ def test_our_own_interpreter_is_not_taken_for_a_recorded_host_s(envcheck: Run, t
 
     (tmp_path / "rootfs" / "etc").mkdir(parents=True)
     (tmp_path / "rootfs" / "etc" / "os-release").write_text("ID=debian\nVERSION_ID=12\n")
+    namesake = tmp_path / "rootfs" / sys.executable.lstrip("/")
+    namesake.parent.mkdir(parents=True)
+    namesake.touch(0o755)
     host = json.loads(envcheck("probe", "--host", str(tmp_path), "--json")[1])
     assert host["os"]["id"] == "debian"
     assert sys.executable not in json.dumps(host)
