@@ -8,7 +8,7 @@ from envcheck.matrix.load import Matrix
 from envcheck.model.budget import SizeResult
 from envcheck.model.finding import Finding, Severity
 from envcheck.model.modelspec import ModelSpec
-from envcheck.model.plan import Plan, Stack
+from envcheck.model.plan import PLAN_SCHEMA, Plan, Stack
 from envcheck.model.request import Request
 from envcheck.model.text import Text
 from envcheck.planning.install import recipes
@@ -18,7 +18,6 @@ from envcheck.planning.stack import StackChoice, choose_stack
 from envcheck.rules.check import Judgement
 from envcheck.rules.situation import text
 
-PLAN_SCHEMA = "envcheck.plan/1"
 DIRECTORY = "vllm-env"  # the fresh virtual environment, beside where the commands are typed
 
 

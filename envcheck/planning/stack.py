@@ -5,7 +5,6 @@ from __future__ import annotations
 import msgspec
 
 from envcheck.matrix.load import Matrix
-from envcheck.matrix.release import Release
 from envcheck.model.finding import Verdict
 from envcheck.model.plan import Clash, Stack
 from envcheck.model.request import Request
@@ -123,9 +122,3 @@ def to_stack(choice: Choice, judgement: Judgement, matrix: Matrix) -> Stack:
 
 def _torch_variant(judged: Judged) -> str:
     return judged.torch.variant if judged.torch else (judged.build.record.torch_variant or "")
-
-
-def planned_release(choice: StackChoice, matrix: Matrix) -> tuple[Release | None, str | None]:
-    """The release a serve command is for, and its engine: the stack's, else that of the first way out."""
-    stack = choice.stack or (choice.ways_out[0] if choice.ways_out else None)
-    return (matrix.release(stack.vllm), stack.engine or None) if stack else (None, None)

@@ -11,7 +11,7 @@ import msgspec
 from envcheck.matrix.load import Matrix
 from envcheck.matrix.release import Release
 from envcheck.model.finding import Finding, Remedy, Severity, Verdict
-from envcheck.model.host import HostReport
+from envcheck.model.host import HostReport, known
 from envcheck.model.plan import Clash
 from envcheck.model.request import Request
 from envcheck.model.text import Text
@@ -20,7 +20,7 @@ from envcheck.rules.build import Judged, Target, judge_build, name_of, python_cl
 from envcheck.rules.engine import choose_engine, engine_findings, switch_of
 from envcheck.rules.make import error, from_clash, info
 from envcheck.rules.remedies import clash_remedies
-from envcheck.rules.situation import Situation, known, read_situation
+from envcheck.rules.situation import Situation, read_situation
 from envcheck.rules.survey import Survey, Surveyor, asked_label
 
 Subject = Literal["installed", "requested", "any"]

@@ -9,9 +9,10 @@ import msgspec
 from envcheck.matrix.load import Matrix
 from envcheck.matrix.release import Release
 from envcheck.model.finding import Finding
+from envcheck.model.host import known
 from envcheck.model.versions import ComputeCapability, compute_capability
 from envcheck.rules.make import error, info, warning
-from envcheck.rules.situation import Situation, known
+from envcheck.rules.situation import Situation
 
 
 class EngineChoice(msgspec.Struct, frozen=True):

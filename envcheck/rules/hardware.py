@@ -7,11 +7,11 @@ from collections.abc import Iterator
 
 from envcheck.matrix.load import Matrix
 from envcheck.model.finding import Finding, Remedy
-from envcheck.model.host import PciDevice
+from envcheck.model.host import PciDevice, known
 from envcheck.model.versions import compute_capability, driver_version
 from envcheck.rules.driver import first_listing
 from envcheck.rules.make import error, info, remedy, warning
-from envcheck.rules.situation import GpuFact, Situation, known, only_visible, part, text
+from envcheck.rules.situation import GpuFact, Situation, only_visible, part, text
 
 _JETSON = r"(?i)\b(jetson|tegra|orin|xavier)\b"
 

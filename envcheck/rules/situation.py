@@ -8,13 +8,13 @@ from functools import lru_cache
 from typing import Literal, TypeVar
 
 import msgspec
-from msgspec import UNSET, UnsetType
+from msgspec import UNSET
 from packaging.version import Version
 
 from envcheck.matrix.load import Matrix
 from envcheck.matrix.records import GpuModel
 from envcheck.matrix.spec import Resolved
-from envcheck.model.host import Gpu, HostReport
+from envcheck.model.host import Gpu, HostReport, known
 from envcheck.model.request import Request
 from envcheck.model.versions import (
     ComputeCapability,
@@ -94,11 +94,6 @@ class Situation(msgspec.Struct, frozen=True):
     def capabilities(self) -> tuple[ComputeCapability, ...]:
         """The distinct compute capabilities of the GPUs that answered, ascending."""
         return tuple(sorted({gpu.capability for gpu in self.usable_gpus if gpu.capability}))
-
-
-def known(field: T | UnsetType | None) -> T | None:
-    """A host field's value, or None where it is absent or not known."""
-    return None if isinstance(field, UnsetType) else field
 
 
 def part(holder: object, name: str) -> object:
