@@ -96,6 +96,9 @@ def branches(facts):
 INTEGRATED = {"5.3", "6.2", "7.2", "8.7", "11.0"}
 
 
+FIRST_CUDA = {"Rubin": ("13.4", "vllm 0.29.0 to 0.33.0: CMakeLists.txt names 10.7 for nvcc 13.4 only; installation page")}
+
+
 def make(target):
     facts = read("cuda_drivers.json")
     majors = [
@@ -108,8 +111,9 @@ def make(target):
         for row in sorted(facts["minor_version_compat"], key=lambda row: row["cuda_major"])
     ]
     architectures = [
-        {"sources": [MATRIX_PAGE], "architecture": name, "capabilities": ccs}
+        {"sources": [MATRIX_PAGE, *([FIRST_CUDA[name][1]] if name in FIRST_CUDA else [])], "architecture": name, "capabilities": ccs}
         | ({"integrated": [cc for cc in ccs if cc in INTEGRATED]} if INTEGRATED.intersection(ccs) else {})
+        | ({"first_cuda": FIRST_CUDA[name][0]} if name in FIRST_CUDA else {})
         | ({"last_cuda_major": major} if major else {})
         | ({"last_branch": branch} if branch else {})
         | ({"note": note} if note else {})

@@ -59,9 +59,11 @@ def make(target):
         Policy,
         sources=["a choice of this project"],
         note="Releases before oldest_planned are two years old and unpatched; they are planned only when asked for by name. "
-        "Interpreters before oldest_python get no fixes any more.",
+        "Interpreters before oldest_python get no fixes any more. "
+        "Branch 580 is the oldest that runs CUDA 13 and the last that serves Volta, with fixes until 2028-06.",
         oldest_planned="0.6.3",
         planned_python="3.12",
         oldest_python="3.10",
+        planned_driver_branch=580,
     )
     write(target / "policy.json", policy)

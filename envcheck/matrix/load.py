@@ -181,6 +181,12 @@ class Matrix:
         named = (text for entry in self.cuda.architectures for text in entry.integrated)
         return frozenset(found for text in named if (found := compute_capability(text)))
 
+    @cached_property
+    def first_cuda(self) -> dict[ComputeCapability, tuple[int, ...]]:
+        """Compute capabilities that only builds of a CUDA release or newer serve, with that release."""
+        named = ((text, entry.first_cuda) for entry in self.cuda.architectures if entry.first_cuda for text in entry.capabilities)
+        return {found: numbers(cuda) or () for text, cuda in named if (found := compute_capability(text))}
+
     def last_branch(self, capability: ComputeCapability) -> int | None:
         """The last driver branch that serves a compute capability; None while branches still do."""
         named = str(capability)

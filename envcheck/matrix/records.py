@@ -168,11 +168,13 @@ class ArchitectureSupport(Record, frozen=True, kw_only=True):
     """Which CUDA majors and driver branches still know a GPU architecture; null = still supported.
 
     `integrated` = those of its capabilities that are GPUs of a system on a chip, which run only machine code made for exactly them.
+    `first_cuda` = the toolkit without which a build serves the architecture not at all, older code of its major included.
     """
 
     architecture: str
     capabilities: list[str]
     integrated: list[str] = []
+    first_cuda: str | None = None
     last_cuda_major: int | None = None
     last_branch: int | None = None
 

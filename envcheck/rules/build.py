@@ -106,7 +106,7 @@ def _gpu(target: Target, matrix: Matrix, release: Release, build: Build) -> list
         code = () if oldest is None else (oldest,)
         below = [capability for capability in target.capabilities if oldest and capability < oldest]
     else:
-        below = [capability for capability in target.capabilities if not runs_code(matrix, capability, code, build.gpu_code_ptx)]
+        below = [c for c in target.capabilities if not runs_code(matrix, c, code, build.gpu_code_ptx) or _before(matrix, c, build)]
     found = []
     for capability in below:
         old = capability < min(code)
@@ -115,6 +115,12 @@ def _gpu(target: Target, matrix: Matrix, release: Release, build: Build) -> list
         needed = f"{min(code)}" if old else ", ".join(map(str, code))
         found.append(Clash(which, Text(f"finding.{which}.detail", params), needed, str(capability)))
     return found
+
+
+def _before(matrix: Matrix, capability: ComputeCapability, build: Build) -> bool:
+    """Whether a wheel was compiled by a CUDA release that does not serve the GPU's architecture yet."""
+    first = matrix.first_cuda.get(capability)
+    return first is not None and build.cuda is not None and build.cuda < first
 
 
 def _oldest_served(matrix: Matrix, release: Release) -> ComputeCapability | None:
