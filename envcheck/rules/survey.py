@@ -181,5 +181,6 @@ def _closest(index: list[Judged]) -> Judged | None:
 
 
 def _pair(text: str) -> tuple[int, int]:
-    found = numbers(text) or (3, 12)
+    """`3.12` as (3, 12); what is no version asks for nothing: then a release's own newest interpreter is planned."""
+    found = (*(numbers(text) or ()), 0, 0)
     return found[0], found[1]
