@@ -19,12 +19,14 @@ from envcheck.model.host import (
     KernelModules,
     Libcuda,
     Memory,
+    Nccl,
     OperatingSystem,
     Pci,
     Provenance,
     Python,
     Torch,
 )
+from envcheck.model.host_parts import ContainerRuntime, Cpu, CudaHome, Interconnect, KernelLog, Limits
 from envcheck.probes.facts import Facts
 
 # Parts made of single fields; every other field of the document is one fact as a whole.
@@ -41,6 +43,13 @@ PARTS: dict[str, type[msgspec.Struct]] = {
     "libcuda": Libcuda,
     "kernel_modules": KernelModules,
     "pci": Pci,
+    "nccl": Nccl,
+    "cuda_home": CudaHome,
+    "cpu": Cpu,
+    "limits": Limits,
+    "container_runtime": ContainerRuntime,
+    "kernel_log": KernelLog,
+    "interconnect": Interconnect,
 }
 WHOLES = tuple(name for name in HostReport.__struct_fields__ if name not in PARTS and name not in ("schema", "provenance"))
 _NOT_PROBED = Unreadable("not looked at")

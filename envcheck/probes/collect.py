@@ -81,13 +81,16 @@ def collect(
     makers: tuple[MakerSigns, ...] = (),
     python: str | None = None,
     own: OwnInterpreter | None = None,
+    *,
+    full: bool = False,
 ) -> HostReport:
     """The report of one host.
 
     Without the signs of `cloud_matchers` no cloud is found; without those of `makers` the accelerators are unreadable.
+    `full` also asks what costs a process each.
     `python` is the target interpreter's path, its environment's folder, or its name on PATH; UsageError where there is none.
     """
-    look = Look(system, cloud_matchers, makers, python, own)
+    look = Look(system, cloud_matchers, makers, python, own, full=full)
     if python is not None and given(look, python) is None:
         raise UsageError("error.python-not-found", path=python)
     facts = all_of(_ELSEWHERE, Unreadable("not measured"))

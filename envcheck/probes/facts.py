@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any, TypeVar
 
-from envcheck.model.fact import Absent, Fact, Found, Unreadable
+from msgspec.structs import replace
+
+from envcheck.model.fact import Absent, Fact, Found, Unanswered, Unreadable
 from envcheck.system.port import READ_LIMIT, System
 
 T = TypeVar("T")
@@ -17,7 +19,13 @@ Facts = dict[str, Fact[Any]]
 def read_text(system: System, path: str, limit: int = READ_LIMIT) -> Fact[str]:
     """The first `limit` bytes of a file as text, undecodable bytes replaced."""
     fact = system.read(path, limit)
-    return Found(fact.value.decode("utf-8", "replace"), path) if isinstance(fact, Found) else fact
+    return Found(fact.value.decode("utf-8", "replace"), path) if isinstance(fact, Found) else named(fact, path)
+
+
+def named(gap: Absent | Unreadable, path: str) -> Absent | Unreadable:
+    """The gap with the file it is about."""
+    why = f"{path}: {gap.why}"
+    return Absent(why) if isinstance(gap, Absent) else Unreadable(why)
 
 
 def read_line(system: System, path: str) -> Fact[str]:
@@ -34,16 +42,19 @@ def first_found(candidates: Iterable[Fact[T]]) -> Fact[T]:
 
     `candidates` may be a generator: what comes after a found fact is never looked at.
     """
-    unreadable: Unreadable | None = None
-    absent: Absent | None = None
+    gaps: list[Absent | Unreadable] = []
     for fact in candidates:
         if isinstance(fact, Found):
-            return fact
-        if isinstance(fact, Unreadable):
-            unreadable = unreadable or fact
-        else:
-            absent = absent or fact
-    return unreadable or absent or Absent("nowhere to look")
+            return replace(fact, tried=(*_unanswered(gaps), *fact.tried)) if gaps else fact
+        gaps.append(fact)
+    cited = next((gap for gap in gaps if isinstance(gap, Unreadable)), gaps[0] if gaps else Absent("nowhere to look"))
+    return replace(cited, tried=(*_unanswered(gap for gap in gaps if gap is not cited), *cited.tried)) if len(gaps) > 1 else cited
+
+
+def _unanswered(gaps: Iterable[Absent | Unreadable]) -> Iterator[Unanswered]:
+    for gap in gaps:
+        yield from gap.tried
+        yield Unanswered("absent" if isinstance(gap, Absent) else "unreadable", gap.why)
 
 
 def all_of(paths: Iterable[str], fact: Absent | Unreadable) -> Facts:

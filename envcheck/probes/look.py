@@ -26,7 +26,10 @@ class OwnInterpreter(msgspec.Struct, frozen=True):
 
 
 class Look:
-    """The port, the caller's choices, and every reading that several probes need, made once."""
+    """The port, the caller's choices, and every reading that several probes need, made once.
+
+    `full` = also ask what costs a process and decides nothing unless something is wrong; otherwise it is not looked at.
+    """
 
     def __init__(
         self,
@@ -35,12 +38,15 @@ class Look:
         makers: tuple[MakerSigns, ...] = (),
         python: str | None = None,
         own: OwnInterpreter | None = None,
+        *,
+        full: bool = False,
     ) -> None:
         self.system = system
         self.matchers = matchers
         self.makers = makers
         self.python = python
         self.own = own
+        self.full = full
         self.env: Mapping[str, str] = system.env()
         self._kept: dict[object, object] = {}
 

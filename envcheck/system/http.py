@@ -43,19 +43,31 @@ def get(url: str, headers: Mapping[str, str], env: Mapping[str, str], timeout: f
     return Unreadable(f"{_host(url)}: timed out after {timeout:g} s") if answer is None else answer
 
 
-def _fetch(url: str, headers: Mapping[str, str], bounds: _Bounds) -> Fact[HttpAnswer]:
+def get_direct(url: str, headers: Mapping[str, str], timeout: float, limit: int) -> Fact[HttpAnswer]:
+    """GET on a link-local address, where clouds answer questions about the machine: no proxy, no redirect followed, plain http allowed.
+
+    Another address is refused, for there plain http would be anyone's word.
+    """
+    if not _is_link_local(url):
+        return Unreadable("not a link-local address")
+    bounds = _Bounds({}, time.monotonic() + timeout, limit)
+    answer: Fact[HttpAnswer] | None = within(timeout, lambda: _fetch(url, headers, bounds, redirects=0))
+    return Unreadable(f"{_host(url)}: timed out after {timeout:g} s") if answer is None else answer
+
+
+def _fetch(url: str, headers: Mapping[str, str], bounds: _Bounds, redirects: int = _MAX_REDIRECTS) -> Fact[HttpAnswer]:
     bundle = [bounds.env.get(name) for name in ("REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "SSL_CERT_FILE")]
     try:
         with Session() as session:
             session.trust_env = False  # it would add passwords of ~/.netrc unasked; proxies and CA bundle are set here
             session.verify = next(filter(None, bundle), True)
-            return _follow(session, url, dict(headers), bounds)
+            return _follow(session, url, dict(headers), bounds, redirects)
     except (requests.RequestException, HTTPError, OSError, ValueError) as error:  # HTTPError: the raw body is read past requests
         return Unreadable(f"{_host(url)}: {_reason(error)}")
 
 
-def _follow(session: Session, url: str, headers: dict[str, str], bounds: _Bounds) -> Fact[HttpAnswer]:
-    for _ in range(_MAX_REDIRECTS + 1):
+def _follow(session: Session, url: str, headers: dict[str, str], bounds: _Bounds, redirects: int) -> Fact[HttpAnswer]:
+    for _ in range(redirects + 1):
         left = max(bounds.end - time.monotonic(), 0.01)
         response = session.get(
             url,
@@ -69,6 +81,8 @@ def _follow(session: Session, url: str, headers: dict[str, str], bounds: _Bounds
             target = response.headers.get("Location")
             if response.status_code not in _REDIRECTS or not target:
                 return _answer(response, url, bounds)
+        if not redirects:
+            break
         following = urljoin(url, target)
         refusal = _refusal(following)
         if refusal or (_is_loopback(following) and not _is_loopback(url)):
@@ -76,7 +90,7 @@ def _follow(session: Session, url: str, headers: dict[str, str], bounds: _Bounds
         if urlsplit(following)[:2] != urlsplit(url)[:2]:
             headers = {name: value for name, value in headers.items() if name.lower() not in _SECRET_HEADERS}
         url = following
-    return Unreadable(f"{_host(url)}: more than {_MAX_REDIRECTS} redirects")
+    return Unreadable(f"{_host(url)}: more than {redirects} redirects")
 
 
 def _answer(response: Response, url: str, bounds: _Bounds) -> Fact[HttpAnswer]:
@@ -122,6 +136,17 @@ def _refusal(url: str) -> str | None:
     if not host or parts.scheme not in {"https", "http"}:
         return "not an https URL"
     return None if parts.scheme == "https" or _is_loopback(url) else "plain http, which anyone on the way can change"
+
+
+def _is_link_local(url: str) -> bool:
+    """169.254.0.0/16, fd00:ec2::254 of AWS, and 100.100.100.200 of Alibaba Cloud, which the same address serves only from inside."""
+    import ipaddress
+
+    try:
+        address = ipaddress.ip_address(urlsplit(url).hostname or "")
+    except ValueError:
+        return False
+    return address.is_link_local or str(address) in {"fd00:ec2::254", "100.100.100.200"}
 
 
 def _is_loopback(url: str) -> bool:

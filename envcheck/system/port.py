@@ -40,11 +40,13 @@ class HttpAnswer(msgspec.Struct, frozen=True):
 
 
 class NvmlGpu(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One device as NVML reads it; memory in bytes.
+    """One device as NVML reads it; memory in bytes, power in mW.
 
     A field is None where NVML does not support it. `errors` maps the failed read (`name`, `uuid`, `pci`, `compute_capability`,
-    `memory`, `mig`, `mig_devices`, `fabric`, `nvlink`, `nvlink_remote`, `virtualization`, `processes`, `graphics_processes`) to the
-    error's name: `NotSupported` is the board's answer, `FunctionNotFound` an old driver's, `NotInModule` an old Python module's.
+    `memory`, `mig`, `mig_devices`, `fabric`, `nvlink`, `nvlink_remote`, `virtualization`, `processes`, `graphics_processes`, `ecc`,
+    `ecc_errors`, `remapped_rows`, `retired_pages`, `persistence`, `compute_mode`, `throttle`, `temperature`, `power_limit`,
+    `power_default`, `pcie`, `bar1`, `numa_node`, `display`) to the error's name: `NotSupported` is the board's answer,
+    `FunctionNotFound` an old driver's, `NotInModule` an old Python module's.
     `lost` names the error when the handle itself could not be had; then nothing else was read.
     """
 
@@ -64,6 +66,25 @@ class NvmlGpu(msgspec.Struct, frozen=True, omit_defaults=True):
     nvlink_peers: list[str] = []  # gpu | switch | other, one an active link
     virtualization: str | None = None  # none | passthrough | vgpu | host-vgpu | host-vsga
     processes: list[NvmlProcess] | None = None
+    ecc_current: bool | None = None
+    ecc_uncorrected: int | None = None  # volatile: since the driver was loaded
+    remapped_rows: int | None = None  # correctable and uncorrectable together
+    remap_pending: bool | None = None
+    remap_failed: bool | None = None
+    retirement_pending: bool | None = None
+    persistence: bool | None = None
+    compute_mode: int | None = None  # NVML's number
+    throttle_mask: int | None = None  # NVML's bits
+    temperature_c: int | None = None
+    power_limit_mw: int | None = None
+    power_default_mw: int | None = None
+    pcie_width: int | None = None
+    pcie_width_max: int | None = None
+    pcie_generation: int | None = None
+    pcie_generation_max: int | None = None
+    bar1_total_bytes: int | None = None
+    numa_node: int | None = None
+    display_active: bool | None = None
     lost: str | None = None
     errors: dict[str, str] = {}
 
@@ -85,6 +106,20 @@ class NvmlProcess(msgspec.Struct, frozen=True, omit_defaults=True):
     used_bytes: int | None = None
 
 
+class NvmlPair(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Two devices by index, `a` < `b`; NVML's own numbers, None where it did not say.
+
+    `ancestor` = nvmlDeviceGetTopologyCommonAncestor; `read` and `nvlink` = nvmlDeviceGetP2PStatus for reading and for NVLink.
+    """
+
+    a: int
+    b: int
+    ancestor: int | None = None
+    read: int | None = None
+    nvlink: int | None = None
+    errors: dict[str, str] = {}
+
+
 class NvmlReport(msgspec.Struct, frozen=True, omit_defaults=True):
     """All that NVML said in one visit.
 
@@ -92,8 +127,9 @@ class NvmlReport(msgspec.Struct, frozen=True, omit_defaults=True):
     `Unknown`, `OperatingSystem`, …), or ours: `Timeout` (the driver did not answer; `gpus` holds those read before), `Crashed` (the
     child that asked died), `ForkFailed` (no child could be had), `BindingMissing` and `BindingBroken` (the Python module `pynvml`).
     `detail` is a technical remark in English. `cuda_version` as NVML counts it, 12040 = 12.4. `gpu_count` = devices NVML announced, also
-    where not all could be read. `library_path` = the file the loader took; its name ends in the user-space driver's version. `errors`
-    as for a GPU, for the reads of the whole system (`driver_version`, `nvml_version`, `cuda_version`).
+    where not all could be read. `pairs` = every two devices read, of at most 16, empty where the driver hung before.
+    `library_path` = the file the loader took; its name ends in the user-space driver's version. `errors` as for a GPU, for the reads of
+    the whole system (`driver_version`, `nvml_version`, `cuda_version`).
     """
 
     status: str
@@ -103,6 +139,7 @@ class NvmlReport(msgspec.Struct, frozen=True, omit_defaults=True):
     cuda_version: int | None = None
     gpus: list[NvmlGpu] = []
     gpu_count: int | None = None
+    pairs: list[NvmlPair] = []
     library_path: str | None = None
     errors: dict[str, str] = {}
 
@@ -146,11 +183,19 @@ class System(Protocol):
     def disk(self, path: str) -> Fact[DiskSpace]:
         """Space where `path` lies, or where its nearest existing parent lies."""
 
+    def writable(self, path: str) -> Fact[bool]:
+        """Whether this process may create a file at `path`, or at its nearest existing parent; nothing is written."""
+
     def uname(self) -> Fact[tuple[str, str, str]]:
         """(system, kernel release, machine)."""
 
     def libc(self) -> Fact[tuple[str, str]]:
         """(name, version) of the C library, e.g. ("glibc", "2.35")."""
 
-    def http_get(self, url: str, headers: Mapping[str, str], timeout: float = 5.0, limit: int = 4 << 20) -> Fact[HttpAnswer]:
-        """One GET, redirects followed within https, body bounded. Unreadable = could not be asked."""
+    def http_get(
+        self, url: str, headers: Mapping[str, str], timeout: float = 5.0, limit: int = 4 << 20, *, direct: bool = False
+    ) -> Fact[HttpAnswer]:
+        """One GET, redirects followed within https, body bounded. Unreadable = could not be asked.
+
+        `direct` = no proxy, no redirect, plain http allowed: for a cloud's metadata endpoint on a link-local address.
+        """

@@ -103,6 +103,24 @@ class RealSystem(System):
             return Found(DiskSpace(space.f_blocks * space.f_frsize, space.f_bavail * space.f_frsize), candidate)
         return reason
 
+    def writable(self, path: str) -> Fact[bool]:
+        """Whether this process may write at the nearest existing parent; `access` asks, nothing is written."""
+        from functools import partial
+
+        from envcheck.system.within import within
+
+        for candidate in parents(os.path.normpath(path)):
+            try:
+                if within(_DISK_S, partial(os.path.lexists, candidate)) is False:
+                    continue
+                answer = within(_DISK_S, partial(os.access, candidate, os.W_OK, effective_ids=os.access in os.supports_effective_ids))
+            except OSError as error:
+                return failure(error)
+            except ValueError:
+                return Unreadable("not a path")
+            return Unreadable(f"no answer for {_DISK_S:g} s") if answer is None else Found(answer, candidate)
+        return Absent("no such file")
+
     def uname(self) -> Fact[tuple[str, str, str]]:
         """(system, kernel release, machine)."""
         names = os.uname()
@@ -128,10 +146,12 @@ class RealSystem(System):
         version = said.partition("Version ")[2].split("\n")[0].strip()
         return Found(("musl", version), loaders[0])
 
-    def http_get(self, url: str, headers: Mapping[str, str], timeout: float = 5.0, limit: int = 4 << 20) -> Fact[HttpAnswer]:
+    def http_get(
+        self, url: str, headers: Mapping[str, str], timeout: float = 5.0, limit: int = 4 << 20, *, direct: bool = False
+    ) -> Fact[HttpAnswer]:
         """One GET; `requests` is imported here."""
         if self._offline:
             return Unreadable("offline")
-        from envcheck.system.http import get
+        from envcheck.system.http import get, get_direct
 
-        return get(url, headers, self._env, timeout, limit)
+        return get_direct(url, headers, timeout, limit) if direct else get(url, headers, self._env, timeout, limit)

@@ -4,7 +4,7 @@
     DIR/commands.json  {"nvidia-smi -L": {"status": 0, "stdout": "…", "stderr": ""}}, keys joined as by `shlex`; or {"error": "timeout"}
     DIR/nvml.json      an NvmlReport, and "libcuda_version": {"value": 12040, "source": "…"} | {"absent": "…"} | {"unreadable": "…"}
     DIR/env.json       the environment
-    DIR/system.json    "uname", "libc", "disk" by path prefix (bytes), "which", "unreadable" {path: why}
+    DIR/system.json    "uname", "libc", "disk" by path prefix (bytes), "writable" by path prefix, "which", "unreadable" {path: why}
     DIR/http.json      {url: {"status": 200, "body": "…"}}; or {"error": "…"}
 
 Every entry is optional, one must be there. What was not recorded is Unreadable, never Absent, save three that say "not there" by being
@@ -126,6 +126,13 @@ class RootedSystem(System):
                 return Found(self._system.disk[part], part)
         return _NOT_RECORDED
 
+    def writable(self, path: str) -> Fact[bool]:
+        """What was recorded for the longest prefix of the path."""
+        for part in parents(os.path.normpath(path)):
+            if part in self._system.writable:
+                return Found(self._system.writable[part], part)
+        return _NOT_RECORDED
+
     def uname(self) -> Fact[tuple[str, str, str]]:
         """(system, kernel release, machine) as recorded."""
         return Found(self._system.uname, "uname") if self._system.uname else _NOT_RECORDED
@@ -134,7 +141,9 @@ class RootedSystem(System):
         """(name, version) of the C library as recorded."""
         return Found(self._system.libc, "confstr") if self._system.libc else _NOT_RECORDED
 
-    def http_get(self, url: str, headers: Mapping[str, str], timeout: float = 5.0, limit: int = 4 << 20) -> Fact[HttpAnswer]:
+    def http_get(
+        self, url: str, headers: Mapping[str, str], timeout: float = 5.0, limit: int = 4 << 20, *, direct: bool = False
+    ) -> Fact[HttpAnswer]:
         """The recorded answer; another URL could not be asked."""
         recorded = self._answers.get(url)
         if recorded is None or recorded.error is not None:

@@ -56,11 +56,15 @@ class RecordedNvml(NvmlReport, frozen=True, forbid_unknown_fields=True, omit_def
 
 
 class RecordedSystem(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """What is no file: (system, kernel release, machine); (C library, version); disk by path prefix; executables; unreadable paths."""
+    """What is no file.
+
+    (system, kernel release, machine); (C library, version); disk and leave to write by path prefix; executables; unreadable paths.
+    """
 
     uname: tuple[str, str, str] | None = None
     libc: tuple[str, str] | None = None
     disk: dict[str, DiskSpace] = {}
+    writable: dict[str, bool] = {}
     which: dict[str, str] = {}
     unreadable: dict[str, str] = {}
 

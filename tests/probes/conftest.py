@@ -33,6 +33,7 @@ class InMemory(System):
         nvml: NvmlReport = NO_NVML,
         libcuda: Fact[int] | None = None,
         disk: Mapping[str, DiskSpace] | None = None,
+        writable: Mapping[str, bool] | None = None,
         uname: Fact[tuple[str, str, str]] | None = None,
         libc: Fact[tuple[str, str]] | None = None,
     ) -> None:
@@ -44,6 +45,7 @@ class InMemory(System):
         self.report = nvml
         self.libcuda = libcuda or Absent("no such library")
         self.spaces = dict(disk or {})
+        self.leave = dict(writable or {})
         self.names = uname or Found(("Linux", "5.15.0-91-generic", "x86_64"), "uname")
         self.c_library = libc or Found(("glibc", "2.35"), "confstr")
         self.asked: list[str] = []
@@ -111,13 +113,19 @@ class InMemory(System):
                 return Found(self.spaces[prefix], prefix)
         return Unreadable("no such place")
 
+    def writable(self, path: str) -> Fact[bool]:
+        found = [prefix for prefix in sorted(self.leave, key=len, reverse=True) if path.startswith(prefix)]
+        return Found(self.leave[found[0]], found[0]) if found else Unreadable("not recorded")
+
     def uname(self) -> Fact[tuple[str, str, str]]:
         return self.names
 
     def libc(self) -> Fact[tuple[str, str]]:
         return self.c_library
 
-    def http_get(self, url: str, headers: Mapping[str, str], timeout: float = 5.0, limit: int = 4 << 20) -> Fact[HttpAnswer]:
+    def http_get(
+        self, url: str, headers: Mapping[str, str], timeout: float = 5.0, limit: int = 4 << 20, *, direct: bool = False
+    ) -> Fact[HttpAnswer]:
         raise AssertionError("a probe asked the network")
 
 
@@ -144,9 +152,10 @@ def look(makers: tuple[MakerSigns, ...]) -> Callable[..., Look]:
         own: OwnInterpreter | None = None,
         matchers: tuple[Any, ...] = (),
         makers: tuple[MakerSigns, ...] = shipped,
+        full: bool = False,
         **host: Any,
     ) -> Look:
-        return Look(InMemory(**host), matchers, makers, python, own)
+        return Look(InMemory(**host), matchers, makers, python, own, full=full)
 
     return visit
 

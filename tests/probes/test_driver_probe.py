@@ -120,7 +120,7 @@ def test_a_broken_nvidia_smi_changes_nothing_on_a_bare_host(look, answer):
 def test_nvidia_smi_is_the_last_resort(look):
     visit = look(which={"nvidia-smi": "/usr/bin/nvidia-smi"}, commands={"nvidia-smi": (0, SMI_610)})
     facts = driver.probe(visit)
-    assert facts["driver.version"] == Found("610.43.02", "/usr/bin/nvidia-smi")
+    assert (facts["driver.version"].value, facts["driver.version"].source) == ("610.43.02", "/usr/bin/nvidia-smi")
     assert facts["driver.cuda"] == Found("13.3", "/usr/bin/nvidia-smi")
     assert visit.system.started == ["nvidia-smi"]
 
@@ -139,7 +139,7 @@ def test_under_wsl_only_nvml_knows(look):
             nvml=NvmlReport("ok", driver_version="566.36", nvml_version="12.565.77", cuda_version=12070),
         )
     )
-    assert facts["driver.version"] == Found("566.36", "NVML")
+    assert (facts["driver.version"].value, facts["driver.version"].source) == ("566.36", "NVML")
     assert facts["driver.library_version"] == Found("565.77", "NVML")
     assert isinstance(facts["driver.flavour"], Absent)
 

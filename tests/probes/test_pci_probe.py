@@ -30,8 +30,8 @@ def test_nvidias_sound_function_is_no_gpu_and_the_host_bridge_no_accelerator(loo
 def test_no_bus_is_absent_and_a_closed_one_unreadable(look):
     assert isinstance(functions(look()), Absent)
     closed = {"/sys/bus/pci/devices/0000:00:07.0/uevent": Unreadable("permission denied")}
-    assert functions(look(files=closed)) == Unreadable("permission denied")
-    assert accelerators.probe(look(files=closed))["accelerators"] == Unreadable("permission denied")
+    assert functions(look(files=closed)) == Unreadable("/sys/bus/pci/devices/0000:00:07.0/uevent: permission denied")
+    assert "/0000:00:07.0/uevent: permission denied" in accelerators.probe(look(files=closed))["accelerators"].why
 
 
 def test_where_no_maker_is_known_nothing_is_said_of_accelerators(look, bus):

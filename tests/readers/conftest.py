@@ -58,13 +58,18 @@ class MemorySystem(System):
     def disk(self, path: str) -> Fact[DiskSpace]:
         return Absent("not stated")
 
+    def writable(self, path: str) -> Fact[bool]:
+        return Absent("not stated")
+
     def uname(self) -> Fact[tuple[str, str, str]]:
         return Absent("not stated")
 
     def libc(self) -> Fact[tuple[str, str]]:
         return Absent("not stated")
 
-    def http_get(self, url: str, headers: Mapping[str, str], timeout: float = 5.0, limit: int = 4 << 20) -> Fact[HttpAnswer]:
+    def http_get(
+        self, url: str, headers: Mapping[str, str], timeout: float = 5.0, limit: int = 4 << 20, *, direct: bool = False
+    ) -> Fact[HttpAnswer]:
         self.asked.append((url, dict(headers)))
         answer = self._answers.get(url, HttpAnswer(404, b"", url))
         return Unreadable(answer) if isinstance(answer, str) else Found(answer, "hub")
