@@ -20,7 +20,8 @@ import pytest
 
 HERE = Path(__file__).parent
 FREE = ("native", "resolver", "wheel", "online")
-LIBRARIES = {"libnvidia-ml.so.1": "nvml_standin.c", "libcuda.so.1": "cuda_standin.c"}
+NATIVE = HERE / "native"
+LIBRARIES = {"libnvidia-ml.so.1": "nvml_*.c", "libcuda.so.1": "cuda_standin.c"}
 
 
 def _guarded(real: Callable[..., Any], allowed: Callable[..., bool], what: str) -> Callable[..., Any]:
@@ -75,23 +76,34 @@ def _compilers() -> list[list[str]]:
     return [*found, [sys.executable, "-m", "ziglang", "cc"]]
 
 
-def compile_library(compiler: list[str], source: Path, target: Path) -> subprocess.CompletedProcess[str]:
-    """Compile one stand-in, warnings being errors."""
-    flags = ["-std=gnu11", "-O1", "-shared", "-fPIC", "-Wall", "-Wextra", "-Werror", f"-Wl,-soname,{target.name}"]
-    return subprocess.run([*compiler, *flags, "-o", str(target), str(source)], capture_output=True, text=True, check=False)
+def compile_library(compiler: list[str], sources: str, target: Path, *more: str) -> subprocess.CompletedProcess[str]:
+    """Compile one stand-in from the sources that a pattern names, warnings being errors."""
+    flags = ["-std=gnu11", "-O1", "-shared", "-fPIC", "-Wall", "-Wextra", "-Werror", f"-Wl,-soname,{target.name}", *more]
+    files = [str(path) for path in sorted(NATIVE.glob(sources))]
+    argv = [*compiler, *flags, "-o", str(target), *files, str(NATIVE / "profile.c")]
+    return subprocess.run(argv, capture_output=True, text=True, check=False)
 
 
 @pytest.fixture(scope="session")
 def native_libraries(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder with both stand-ins, compiled once by `cc`, or by the compiler that the package `ziglang` brings."""
+    """The folder with both stand-ins, compiled once by `cc`, or by the compiler that the package `ziglang` brings.
+
+    Its folder `470` holds the same libcuda beside an NVML without the functions that driver branch 470 did not have.
+    """
     folder = tmp_path_factory.mktemp("native")
-    (folder / "empty.c").write_text("#include <stdio.h>\nint empty(void) { return EOF; }\n")
+    old = folder / "470"
+    old.mkdir()
     for compiler in _compilers():
-        if compile_library(compiler, folder / "empty.c", folder / "empty.so").returncode == 0:
-            for library, source in LIBRARIES.items():
-                done = compile_library(compiler, HERE / "native" / source, folder / library)
-                assert done.returncode == 0, f"{source}: {done.stderr}"
-            return folder
+        if compile_library(compiler, "no-source-of-this-name", folder / "profile.so").returncode:
+            continue
+        for library, sources in LIBRARIES.items():
+            done = compile_library(compiler, sources, folder / library)
+            assert done.returncode == 0, f"{sources}: {done.stderr}"
+        script = f"-Wl,--version-script={NATIVE / 'driver_470.map'}"
+        done = compile_library(compiler, "nvml_*.c", old / "libnvidia-ml.so.1", script)
+        assert done.returncode == 0, f"driver_470.map: {done.stderr}"
+        (old / "libcuda.so.1").symlink_to(folder / "libcuda.so.1")
+        return folder
     pytest.fail("no C compiler works here: install `ziglang` from the package index")
 
 
@@ -102,7 +114,8 @@ def standin(native_libraries: Path) -> Callable[[str], dict[str, str]]:
     def environment(profile: str) -> dict[str, str]:
         path = HERE / "profiles" / f"{profile}.ini"
         assert path.is_file(), f"no profile {profile}"
-        here = {"LD_LIBRARY_PATH": str(native_libraries), "ENVCHECK_NVML_PROFILE": str(path)}
+        folder = native_libraries / "470" if "\nlibrary = 470\n" in path.read_text() else native_libraries
+        here = {"LD_LIBRARY_PATH": str(folder), "ENVCHECK_NVML_PROFILE": str(path)}
         search = filter(None, [str(HERE.parent), os.environ.get("PYTHONPATH")])
         return {**os.environ, **here, "PYTHONPATH": os.pathsep.join(search)}
 

@@ -1,108 +1,53 @@
 /* The profile both stand-ins answer from: an ini file named by ENVCHECK_NVML_PROFILE.
  *
- * [section] lines, `key = value` lines, `#` and `;` comments. A later line wins over an earlier one. `{i}` in a value of a [gpu]
- * section becomes the device's index. Sizes may end in KiB, MiB or GiB.
+ * [section] lines, `key = value` lines, `#` and `;` comments. A later line wins over an earlier one. Sections: [system]; [gpu] for every
+ * device and [gpu3] for one; [gpu0.mig2] and [gpu.mig2] for a MIG device; [pair0-1] for two devices. `{i}` in a device's value becomes
+ * its index in hex. Sizes may end in KiB, MiB or GiB.
+ *
+ * A process may change its host as it runs: another path in ENVCHECK_NVML_PROFILE counts from the next start of the library on, and
+ * standin_override() adds a line at once. standin_reset() forgets all of it; the file is read again.
  */
 #ifndef ENVCHECK_PROFILE_H
 #define ENVCHECK_PROFILE_H
 
+#ifndef _GNU_SOURCE
 #define _GNU_SOURCE
-#include <ctype.h>
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <time.h>
+#endif
+#include <stddef.h>
 
-enum { PROFILE_LINES = 2048, PROFILE_KEY = 160, PROFILE_VALUE = 512 };
+enum { PROFILE_LINES = 2048, PROFILE_KEY = 160, PROFILE_VALUE = 512, NO_MIG = -1 };
 
-struct profile_line {
-    char section[32];
-    char key[PROFILE_KEY];
-    char value[PROFILE_VALUE];
-};
+#pragma GCC visibility push(default)
+/* 0, or -1 where there is no profile or no room. */
+int standin_override(const char *section, const char *key, const char *value);
+void standin_reset(void);
+#pragma GCC visibility pop
 
-static struct profile_line profile_lines[PROFILE_LINES];
-static int profile_count = -1; /* -1: not loaded yet */
-
-static char *profile_trim(char *text)
-{
-    while (isspace((unsigned char)*text)) text++;
-    size_t length = strlen(text);
-    while (length > 0 && isspace((unsigned char)text[length - 1])) text[--length] = '\0';
-    return text;
-}
-
-static void profile_add(const char *section, char *line)
-{
-    char *equals = strchr(line, '=');
-    if (equals == NULL || profile_count >= PROFILE_LINES) return;
-    *equals = '\0';
-    struct profile_line *entry = &profile_lines[profile_count++];
-    snprintf(entry->section, sizeof entry->section, "%.31s", section);
-    snprintf(entry->key, sizeof entry->key, "%.159s", profile_trim(line));
-    snprintf(entry->value, sizeof entry->value, "%.511s", profile_trim(equals + 1));
-}
+/* Both libraries carry these, and a process may hold both: neither may answer for the other. */
+#pragma GCC visibility push(hidden)
+char *profile_trim(char *text);
 
 /* 1 when the profile could be read. A stand-in without its profile must fail loudly, not answer with nothing. */
-static int profile_load(void)
-{
-    if (profile_count >= 0) return 1;
-    const char *path = getenv("ENVCHECK_NVML_PROFILE");
-    FILE *file = path != NULL ? fopen(path, "r") : NULL;
-    if (file == NULL) return 0;
-    char line[1024], section[32] = "system";
-    profile_count = 0;
-    while (fgets(line, sizeof line, file) != NULL) {
-        char *text = profile_trim(line);
-        if (*text == '\0' || *text == '#' || *text == ';') continue;
-        if (*text != '[') {
-            profile_add(section, text);
-            continue;
-        }
-        text[strcspn(text, "]")] = '\0';
-        snprintf(section, sizeof section, "%.31s", text + 1);
-    }
-    fclose(file);
-    return 1;
-}
+int profile_load(void);
 
-static const char *profile_get(const char *section, const char *key)
-{
-    for (int i = profile_count - 1; i >= 0; i--)
-        if (strcmp(profile_lines[i].section, section) == 0 && strcmp(profile_lines[i].key, key) == 0) return profile_lines[i].value;
-    return NULL;
-}
+const char *profile_get(const char *section, const char *key);
 
-static unsigned long long profile_number(const char *value)
-{
-    if (value == NULL) return 0;
-    char *unit;
-    unsigned long long number = strtoull(value, &unit, 0);
-    while (isspace((unsigned char)*unit)) unit++;
-    if (strncmp(unit, "KiB", 3) == 0) return number << 10;
-    if (strncmp(unit, "MiB", 3) == 0) return number << 20;
-    if (strncmp(unit, "GiB", 3) == 0) return number << 30;
-    return number;
-}
+/* What the profile says of a device: its own section before that of all. The text lives until the next call. */
+const char *profile_of(int gpu, int mig, const char *key);
 
-static void profile_sleep(const char *milliseconds)
-{
-    long wait = milliseconds != NULL ? atol(milliseconds) : 0;
-    struct timespec pause = {wait / 1000, (wait % 1000) * 1000000L};
-    if (wait > 0) nanosleep(&pause, NULL);
-}
+/* What it says of two devices, in either order: [pairA-B], else [system]. */
+const char *profile_of_pair(int first, int second, const char *key);
+
+unsigned long long profile_number(const char *value);
 
 /* Sleep, crash or fail in `function` if [system] says so; the error code, 0 for none. */
-static int profile_obey(const char *function)
-{
-    char key[PROFILE_KEY];
-    snprintf(key, sizeof key, "sleep.%s", function);
-    profile_sleep(profile_get("system", key));
-    snprintf(key, sizeof key, "crash.%s", function);
-    if (profile_get("system", key) != NULL) raise(SIGSEGV);
-    snprintf(key, sizeof key, "error.%s", function);
-    return (int)profile_number(profile_get("system", key));
-}
+int profile_obey(const char *function);
+
+/* The same for one device. */
+int profile_obey_device(int gpu, int mig, const char *function);
+
+/* Whether [system] lists `function` in `absent`. */
+int profile_lacks(const char *function);
+#pragma GCC visibility pop
 
 #endif

@@ -112,9 +112,9 @@ def test_what_a_module_prints_goes_nowhere(standin: Standin, tmp_path: Path, loo
 
 def test_the_compiler_from_the_package_index_serves_where_there_is_no_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/nowhere")
-    source = Path(__file__).parents[1] / "native" / "cuda_standin.c"
+    sources = [str(Path(__file__).parents[1] / "native" / name) for name in ("cuda_standin.c", "profile.c")]
     flags = ["-shared", "-fPIC", "-Wall", "-Wextra", "-Werror", "-Wl,-soname,libcuda.so.1", "-o", str(tmp_path / "libcuda.so.1")]
-    subprocess.run([sys.executable, "-m", "ziglang", "cc", *flags, str(source)], check=True, capture_output=True)
+    subprocess.run([sys.executable, "-m", "ziglang", "cc", *flags, *sources], check=True, capture_output=True)
     program = "import ctypes; v = ctypes.c_int(); print(ctypes.CDLL('libcuda.so.1').cuDriverGetVersion(ctypes.byref(v)), v.value)"
     profile = str(Path(__file__).parents[1] / "profiles" / "a10_535.ini")
     env = {"LD_LIBRARY_PATH": str(tmp_path), "ENVCHECK_NVML_PROFILE": profile}
