@@ -63,4 +63,6 @@ def make(target):
         cards.append(card(facts, provenance, stated))
     write(target / "models.json", sorted(cards, key=lambda entry: entry.id.lower()))
     codes = json.loads((common.FACTS.parent / "cases" / "codes.json").read_text(encoding="utf-8"))
-    write(target / "codes.json", [FindingCode(code=code, meaning=meaning) for code, meaning in sorted(codes.items())])
+    kept = target / "codes.json"
+    learnt = {entry["code"]: entry["sources"] for entry in json.loads(kept.read_text(encoding="utf-8"))} if kept.exists() else {}
+    write(kept, [FindingCode(code=code, meaning=meaning, sources=learnt.get(code, [])) for code, meaning in sorted(codes.items())])

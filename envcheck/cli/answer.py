@@ -32,6 +32,12 @@ def answer(host: HostReport, matrix: Matrix, request: Request, asked: Common) ->
     size = planned_size(host, matrix, request, spec, judgement, choice) if spec else None
     if spec and size:
         judgement = with_memory(judgement, size, spec.name)
+    if asked.output == "json" or asked.verbose:
+        from msgspec.structs import replace
+
+        from envcheck.rules.evidence import with_evidence
+
+        judgement = replace(judgement, findings=with_evidence(judgement.findings, host, matrix))
     plan = make_plan(judgement, matrix, request, choice=choice, spec=spec, size=size, directory=environment_of(host, choice))
     return build_report(judgement, plan, matrix)
 

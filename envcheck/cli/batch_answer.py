@@ -139,4 +139,7 @@ def _loosely(line: bytes) -> Any:
 
 
 def _short(findings: tuple[Finding, ...]) -> list[BatchFinding]:
-    return [BatchFinding(finding.code, finding.severity, finding.origin) for finding in findings]
+    return [
+        BatchFinding(finding.code, finding.severity, finding.origin, [inner.code for inner in finding.consequences] or UNSET)
+        for finding in findings
+    ]

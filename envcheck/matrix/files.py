@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from packaging.version import Version
 
+from envcheck.matrix.knowledge import JudgementFile
 from envcheck.matrix.records import (
     AcceleratorMaker,
     CloudProvider,
@@ -57,6 +58,7 @@ FILES = (
     FileKind("engines.json", list[EngineRange]),
     FileKind("gpus.json", list[GpuModel], lambda record: record.name),
     FileKind("images.json", ImagesFile),
+    FileKind("judgement.json", JudgementFile),
     FileKind("makers.json", list[AcceleratorMaker], _by_id),
     FileKind("memory.json", MemoryFacts),
     FileKind("mirrors.json", list[Mirror], lambda record: (record.kind, record.id)),

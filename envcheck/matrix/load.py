@@ -12,6 +12,7 @@ from packaging.version import InvalidVersion, Version
 from envcheck.errors import MatrixError
 from envcheck.matrix.decode import decode, decoder_of, invalid, release_files
 from envcheck.matrix.gpu_names import GpuNames, any_word
+from envcheck.matrix.judgement import JudgementFacts
 from envcheck.matrix.locate import SCHEMA, locate
 from envcheck.matrix.records import (
     AcceleratorMaker,
@@ -20,19 +21,16 @@ from envcheck.matrix.records import (
     Distribution,
     DriverBranch,
     EngineRange,
-    FindingCode,
     GpuModel,
     MatrixInfo,
     Mirror,
     ModelCard,
-    Policy,
     TorchRelease,
     VllmRelease,
 )
 from envcheck.matrix.release import Release, engine_of
 from envcheck.matrix.spec import Resolved, later_posts, matching, resolve
 from envcheck.matrix.torch_release import Torch
-from envcheck.matrix.traits import Images, ImagesFile, Trait, Traits
 from envcheck.model.cloud import CloudMatcher
 from envcheck.model.maker import MakerSigns
 from envcheck.model.versions import ComputeCapability, DriverVersion, compute_capability, driver_version, numbers
@@ -48,7 +46,7 @@ def load(explicit: str | Path | None = None) -> Matrix:
     return Matrix(locate(explicit))
 
 
-class Matrix:
+class Matrix(JudgementFacts):
     """The facts of one folder. Every look-up returns None for what the matrix does not know."""
 
     def __init__(self, folder: Path) -> None:
@@ -295,27 +293,6 @@ class Matrix:
     # the rest --------------------------------------------------------------------------------------------------------
 
     @cached_property
-    def policy(self) -> Policy:
-        """Choices of this project."""
-        found: Policy = self._read("policy.json", Policy)
-        return found
-
-    @cached_property
-    def traits(self) -> Traits:
-        """Behaviours of releases that their wheels do not show."""
-        return Traits(self._read("traits.json", list[Trait]))
-
-    def capability_trait(self, id_: str) -> ComputeCapability | None:
-        """A behaviour whose figure is a compute capability."""
-        found = self.traits.get(id_)
-        return compute_capability(found.value) if found and found.value else None
-
-    @cached_property
-    def images(self) -> Images:
-        """The project's container images."""
-        return Images(self._read("images.json", ImagesFile))
-
-    @cached_property
     def memory(self) -> MemoryFacts:
         """What releases take of a GPU's memory, for sizing."""
         from envcheck.model.memoryfacts import MemoryFacts  # noqa: PLC0415  # two dozen Structs that a check without a model never needs
@@ -335,11 +312,6 @@ class Matrix:
     def model(self, id_: str) -> ModelCard | None:
         """A model by its hub id; the case does not matter."""
         return self.models.get(id_) or self._models_folded.get(id_.lower())
-
-    @cached_property
-    def codes(self) -> dict[str, FindingCode]:
-        """The vocabulary of findings, by code."""
-        return {entry.code: entry for entry in self._read("codes.json", list[FindingCode])}
 
 
 def _bound(cache: dict[str, Any]) -> None:

@@ -306,7 +306,8 @@ class MatrixInfo(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_onl
 
 
 class FindingCode(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """A finding code of the published vocabulary and what it means, in English."""
+    """A finding code of the published vocabulary, what it means, in English, and where that was learnt."""
 
     code: str
     meaning: str
+    sources: list[str] = []

@@ -39,8 +39,19 @@ class Remedy(msgspec.Struct, frozen=True):
     needs_root: bool = False
 
 
+class FactSeen(msgspec.Struct, frozen=True):
+    """A fact that a finding rests on: its path in the host document, its value, where it was read (None = stated without a source)."""
+
+    path: str
+    value: str | int | float | bool
+    source: str | None = None
+
+
 class Finding(msgspec.Struct, frozen=True):
-    """One finding. `code` is of the published vocabulary; `detail` a catalogue text that names the two values that clash."""
+    """One finding. `code` is of the published vocabulary; `detail` a catalogue text that names the two values that clash.
+
+    `consequences` = findings that only follow from this one, and go away with it; `facts` = what it rests on, where asked for.
+    """
 
     code: str
     severity: Severity
@@ -49,3 +60,5 @@ class Finding(msgspec.Struct, frozen=True):
     remedies: tuple[Remedy, ...] = ()
     sources: tuple[str, ...] = ()
     origin: Literal["rule", "log"] = "rule"
+    consequences: tuple[Finding, ...] = ()
+    facts: tuple[FactSeen, ...] = ()

@@ -47,10 +47,26 @@ def _write_finding(page: Page, finding: Finding, verbose: bool, said: Collection
     for remedy in finding.remedies if verbose else finding.remedies[:1]:
         if verbose or page.catalogue.text(remedy.note) not in said:
             write_remedy(page, remedy, _INDENT)
-    if verbose and finding.evidence:
+    if finding.consequences:
+        follows = tuple(page.catalogue.title(inner.code) for inner in finding.consequences)
+        page.write(page.catalogue.say("findings.consequences", titles=follows), _INDENT, role="faint")
+    if verbose:
+        _write_grounds(page, finding)
+
+
+def _write_grounds(page: Page, finding: Finding) -> None:
+    """The facts a finding rests on with where each was read, and what it was learnt from."""
+    if finding.facts:
+        seen = tuple(
+            page.catalogue.say("findings.fact", path=fact.path, value=fact.value, source=fact.source or "-") for fact in finding.facts
+        )
+        page.write(page.catalogue.say("findings.facts"), _INDENT, role="faint")
+        for line in seen:
+            page.write(line, _INDENT + "  ", role="faint")
+    elif finding.evidence:
         evidence = msgspec.json.encode(finding.evidence).decode("utf-8", "replace")
         page.write(page.catalogue.say("findings.evidence", evidence=evidence), _INDENT, role="faint")
-    if verbose and finding.sources:
+    if finding.sources:
         page.write(page.catalogue.say("findings.sources", sources=finding.sources), _INDENT, role="faint")
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Literal
 
 import msgspec
+from msgspec import UNSET, UnsetType
 
 from envcheck.model.budget import FailureKind, KvCache, PerGpu, SizeVerdict
 from envcheck.model.finding import RemedyKind, Severity, Verdict
@@ -26,8 +27,16 @@ class RemedyOut(msgspec.Struct, frozen=True):
     note: str
 
 
+class FactOut(msgspec.Struct, frozen=True):
+    """A fact that a finding rests on and where it was read."""
+
+    path: str
+    value: str | int | float | bool
+    source: str | None
+
+
 class FindingOut(msgspec.Struct, frozen=True):
-    """One finding, its sentences in the language asked for."""
+    """One finding, its sentences in the language asked for; `consequences` = findings that only follow from it."""
 
     code: str
     severity: Severity
@@ -37,6 +46,8 @@ class FindingOut(msgspec.Struct, frozen=True):
     remedies: list[RemedyOut]
     sources: list[str]
     origin: Literal["rule", "log"]
+    facts: list[FactOut] = []
+    consequences: list[FindingOut] = []
 
 
 class ClashOut(msgspec.Struct, frozen=True):
@@ -191,11 +202,12 @@ class CheckOut(msgspec.Struct, frozen=True):
 
 
 class BatchFinding(msgspec.Struct, frozen=True):
-    """A finding in short."""
+    """A finding in short; `explains` = codes that only follow from it."""
 
     code: str
     severity: Severity
     origin: Literal["rule", "log"]
+    explains: list[str] | UnsetType = UNSET
 
 
 class BatchOut(msgspec.Struct, frozen=True, omit_defaults=True):

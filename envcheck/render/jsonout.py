@@ -17,6 +17,7 @@ from envcheck.render.jsonmodel import (
     CheckOut,
     ClashOut,
     ExplainOut,
+    FactOut,
     FailureOut,
     FindingOut,
     InstallOut,
@@ -45,6 +46,8 @@ def findings_out(findings: Iterable[Finding], catalogue: Catalogue) -> list[Find
             remedies=[RemedyOut(way.kind, list(way.commands), way.needs_root, catalogue.text(way.note)) for way in finding.remedies],
             sources=list(finding.sources),
             origin=finding.origin,
+            facts=[FactOut(fact.path, fact.value, fact.source) for fact in finding.facts],
+            consequences=findings_out(finding.consequences, catalogue),
         )
         for finding in findings
     ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from functools import lru_cache
 from typing import Literal
 
@@ -15,39 +15,17 @@ from envcheck.model.host import HostReport, known
 from envcheck.model.plan import Clash
 from envcheck.model.request import Request
 from envcheck.model.text import Text
-from envcheck.rules import container, driver, hardware, installed, parallel
+from envcheck.rules import driver
 from envcheck.rules.build import Judged, Target, judge_build, name_of, python_clash
+from envcheck.rules.causes import fold, ordered
 from envcheck.rules.engine import choose_engine, engine_findings, switch_of
 from envcheck.rules.make import error, from_clash, info
+from envcheck.rules.registry import ENVIRONMENT_RULES, HOST_RULES, LAST_RULES, Rule
 from envcheck.rules.remedies import clash_remedies
 from envcheck.rules.situation import Situation, read_situation
 from envcheck.rules.survey import Survey, Surveyor, asked_label
 
 Subject = Literal["installed", "requested", "any"]
-
-# In causal order: what stands first explains what stands below it.
-HOST_RULES = (
-    hardware.presence,
-    hardware.kinds,
-    hardware.nvml,
-    hardware.faults,
-    hardware.fabric,
-    driver.older_than_gpu,
-    driver.dropped_gpu,
-    container.compat_shadowing,
-    container.start_gate,
-)
-ENVIRONMENT_RULES = (
-    installed.torch_build,
-    installed.cuda_majors,
-    installed.torch_pin,
-    installed.mixed_wheels,
-    installed.companions,
-    installed.flashinfer,
-)
-LAST_RULES = (parallel.parallel_size, hardware.mig, hardware.bfloat16, hardware.wsl, hardware.system_memory, driver.end_of_life)
-
-_RANK = {Severity.ERROR: 0, Severity.WARNING: 1, Severity.INFO: 2}
 
 
 class Judgement(msgspec.Struct, frozen=True):
@@ -124,20 +102,22 @@ class Judge:
         situation = read_situation(host, matrix, request)
         target = target_of(situation)
         subject = self._subject(situation, request)
-        found: list[Finding] = [finding for rule in HOST_RULES for finding in rule(situation, matrix)]
+        found = _all(HOST_RULES, situation, matrix)
         errors = [finding.code for finding in found if finding.severity is Severity.ERROR]
         hopeless = "jetson-needs-special-build" in errors or bool(errors and not situation.usable_gpus)
         conclusion = _Conclusion([]) if hopeless else self._conclude(subject, situation, target, request, remedies)
-        environment = [finding for rule in ENVIRONMENT_RULES for finding in rule(situation, matrix)]
-        environment += installed.torch_driver(situation, matrix, target)
+        environment = _all(ENVIRONMENT_RULES, situation, matrix)
         engine, engines = self._engine(situation, conclusion.release)
         if subject == "installed":
             found += [*conclusion.findings, *environment]
+        elif subject == "any" and situation.torch is not None:
+            # The environment at hand has half of the stack already: it is judged as it is.
+            found += [*environment, *conclusion.findings]
         else:
             # What is asked about goes into a fresh environment, so this one can mislead but not block.
             found += [*_no_errors(environment), *conclusion.findings]
-        found += [*engines, *(finding for rule in LAST_RULES for finding in rule(situation, matrix))]
-        findings = _ordered(_observed(situation, subject, found))
+        found += [*engines, *_all(LAST_RULES, situation, matrix)]
+        findings = fold(ordered(_observed(situation, subject, found, matrix)), matrix)
         nameless = ("packages.vllm",) if subject == "any" and situation.installed_raw else ()
         verdict, undecided = _verdict(findings, _missing(situation, (*conclusion.undecided, *nameless)))
         binding = conclusion.binding
@@ -187,7 +167,12 @@ class Judge:
             return _Conclusion([], own.release, undecided=() if target.capabilities else ("gpus.compute_capability",))
         judged = judge_build(target, self.matrix, own.release, build, installed=True)
         findings = [from_clash(clash, Severity(clash.severity), self._ways(clash, situation, target, remedies)) for clash in judged.clashes]
-        findings += [_python_warning(clash) for clash in python_clash(target.python, own.release)]
+        # With torch beside it the environment was really made, whatever the metadata say; without, it is a wish.
+        made = situation.torch is not None
+        findings += [
+            from_clash(clash, Severity.WARNING if made else Severity(clash.severity), self._ways(clash, situation, target, remedies))
+            for clash in python_clash(target.python, own.release)
+        ]
         vllm = situation.installed_raw[:60]
         if not judged.errors and build.cuda:
             findings += driver.minor_compatibility(situation, self.matrix, build.cuda, vllm)
@@ -246,10 +231,6 @@ class Judge:
         return error("no-wheel-for-platform", "arch", vllm=release, arch=target.arch or "?")
 
 
-def _python_warning(clash: Clash) -> Finding:
-    return from_clash(clash, Severity.WARNING)
-
-
 def _missing(situation: Situation, names: Iterable[str]) -> tuple[str, ...]:
     """Deciding facts that are not known, less those that an observation on the host settles."""
     observed = known(situation.host.observed) or {}
@@ -257,30 +238,23 @@ def _missing(situation: Situation, names: Iterable[str]) -> tuple[str, ...]:
     return tuple(name for name in names if not (works and name == "driver.version"))
 
 
-def _observed(situation: Situation, subject: Subject, findings: list[Finding]) -> list[Finding]:
-    """Where the installed vLLM has been seen to serve, nothing is an error."""
-    if subject != "installed" or (known(situation.host.observed) or {}).get("vllm_serves") is not True:
+def _all(rules: tuple[Rule, ...], situation: Situation, matrix: Matrix) -> list[Finding]:
+    return [finding for rule in rules for finding in rule.run(situation, matrix)]
+
+
+def _observed(situation: Situation, subject: Subject, findings: list[Finding], matrix: Matrix) -> list[Finding]:
+    """What was seen to work outweighs a table: the findings it settles are infos, and where vLLM serves nothing is an error."""
+    seen = known(situation.host.observed)
+    if not seen:
         return findings
-    return _no_errors(findings)
+    settled = {code for name, codes in matrix.observations.items() if seen.get(name) is True for code in codes}
+    findings = [msgspec.structs.replace(f, severity=Severity.INFO) if f.code in settled else f for f in findings]
+    return _no_errors(findings) if subject == "installed" and seen.get("vllm_serves") is True else findings
 
 
 def _no_errors(findings: list[Finding]) -> list[Finding]:
     """The same findings, none graver than a warning."""
     return [msgspec.structs.replace(f, severity=Severity.WARNING) if f.severity is Severity.ERROR else f for f in findings]
-
-
-def _ordered(findings: Iterable[Finding]) -> tuple[Finding, ...]:
-    """Errors, warnings, infos, each in causal order; a code said once in its gravest form."""
-    ranked = sorted(findings, key=lambda finding: _RANK[finding.severity])
-    return tuple(_first_of_code(ranked))
-
-
-def _first_of_code(findings: Iterable[Finding]) -> Iterator[Finding]:
-    seen: set[str] = set()
-    for finding in findings:
-        if finding.code not in seen:
-            seen.add(finding.code)
-            yield finding
 
 
 def _verdict(findings: tuple[Finding, ...], missing: tuple[str, ...]) -> tuple[Verdict, tuple[Text, ...]]:

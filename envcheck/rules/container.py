@@ -12,7 +12,7 @@ from envcheck.matrix.traits import ImageRange
 from envcheck.model.finding import Finding
 from envcheck.model.versions import numbers
 from envcheck.rules.build import dotted
-from envcheck.rules.make import error, remedy, warning
+from envcheck.rules.make import error, remedy
 from envcheck.rules.situation import Situation, part, text
 
 # Patterns are compiled when first used: most hosts need few of them.
@@ -77,8 +77,8 @@ def compat_shadowing(situation: Situation, matrix: Matrix) -> Iterator[Finding]:
         return
     shipped = matrix.toolkit_branch(dotted(image[1]))
     if situation.wsl:
-        yield warning("cuda-compat-shadowing", "image-wsl", remedies=(unset,), image=situation.image[:120])
+        yield error("cuda-compat-shadowing", "image-wsl", remedies=(unset,), image=situation.image[:120])
     elif situation.driver and shipped and situation.driver.branch > shipped:
-        yield warning(
+        yield error(
             "cuda-compat-shadowing", "image", remedies=(unset,), image=situation.image[:120], shipped=shipped, driver=situation.driver.raw
         )

@@ -16,8 +16,8 @@ from envcheck.model.finding import Finding, Severity
 from envcheck.model.plan import Clash
 from envcheck.model.text import Text
 from envcheck.model.versions import lenient_version, local_cuda
-from envcheck.rules.build import Target, at_least, dotted, runs_code
-from envcheck.rules.make import error, finding, from_clash, remedy, warning
+from envcheck.rules.build import at_least, dotted, runs_code
+from envcheck.rules.make import error, finding, from_clash, remedy
 from envcheck.rules.situation import Situation, TorchFact
 
 FRESH = remedy("fresh-environment", "fresh-environment")
@@ -34,13 +34,13 @@ def torch_build(situation: Situation, matrix: Matrix) -> Iterator[Finding]:
     yield finding("torch-cpu-build", severity, key, torch=torch.raw or "?", remedies=(FRESH,))
 
 
-def torch_driver(situation: Situation, matrix: Matrix, target: Target) -> Iterator[Finding]:
+def torch_driver(situation: Situation, matrix: Matrix) -> Iterator[Finding]:
     """The installed torch against the driver and the GPU."""
     torch = situation.torch
     if torch is None or torch.cuda is None:
         return
     yield from _driver(situation, torch, matrix)
-    yield from _code(torch, matrix, target)
+    yield from _code(situation, torch, matrix)
 
 
 def _driver(situation: Situation, torch: TorchFact, matrix: Matrix) -> Iterator[Finding]:
@@ -58,10 +58,10 @@ def _driver(situation: Situation, torch: TorchFact, matrix: Matrix) -> Iterator[
     yield from_clash(Clash("driver-too-old-for-cuda", detail, floor.raw, present), Severity.ERROR, (FRESH,))
 
 
-def _code(torch: TorchFact, matrix: Matrix, target: Target) -> Iterator[Finding]:
+def _code(situation: Situation, torch: TorchFact, matrix: Matrix) -> Iterator[Finding]:
     """Whether the installed torch has code for every GPU; without its release, whether any torch of that CUDA release has."""
-    for capability in target.capabilities:
-        builds = _builds_of(torch, matrix, target.arch or "x86_64")
+    for capability in situation.capabilities:
+        builds = _builds_of(torch, matrix, situation.arch or "x86_64")
         codes = [(build.gpu_code, build.ptx) for build in builds]
         if codes and all(code is not None and not runs_code(matrix, capability, code, ptx) for code, ptx in codes):
             inside = ", ".join(map(str, codes[0][0] or ()))
@@ -117,7 +117,22 @@ def mixed_wheels(situation: Situation, matrix: Matrix) -> Iterator[Finding]:
     twelve = [entry for entry in seen if re.search(_CU12, entry)]
     thirteen = [entry for entry in seen if re.search(_CU13, entry)]
     if twelve and thirteen:
-        yield warning("mixed-cuda-major-wheels", twelve=twelve[0][:80], thirteen=thirteen[0][:80], remedies=(FRESH,))
+        severity = Severity.ERROR if _torch_was_replaced(situation) else Severity.WARNING
+        params = {"twelve": twelve[0][:80], "thirteen": thirteen[0][:80]}
+        yield finding("mixed-cuda-major-wheels", severity, remedies=(FRESH,), **params)
+
+
+def _torch_was_replaced(situation: Situation) -> bool:
+    """Whether a vLLM for CUDA 12 lies beside CUDA 13 libraries, with nothing known of torch's own build.
+
+    pip leaves the libraries of a replaced torch behind. So older ones beside a newer vLLM are harmless leftovers, while newer ones
+    mean that torch was replaced under vLLM.
+    """
+    installed, torch = situation.installed, situation.torch
+    if installed is None or (torch is not None and torch.basis == "stated"):
+        return False
+    build = installed.release.build(situation.arch or "x86_64", installed.variant)
+    return build is not None and build.cuda_major == 12
 
 
 def _twin(name: str, version: str, packages: dict[str, str]) -> bool:

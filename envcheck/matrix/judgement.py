@@ -1,0 +1,64 @@
+"""The part of the matrix that rules judge by: choices, figures, behaviours of releases, the vocabulary of findings."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+from envcheck.matrix.knowledge import JudgementFile
+from envcheck.matrix.records import FindingCode, Policy
+from envcheck.matrix.traits import Images, ImagesFile, Trait, Traits
+from envcheck.model.versions import ComputeCapability, compute_capability
+
+
+class JudgementFacts:
+    """Look-ups shared by all of them; `Matrix` reads the files."""
+
+    def _read(self, name: str, type_: Any) -> Any:
+        raise NotImplementedError
+
+    @cached_property
+    def policy(self) -> Policy:
+        """Choices of this project."""
+        found: Policy = self._read("policy.json", Policy)
+        return found
+
+    @cached_property
+    def _judgement(self) -> JudgementFile:
+        found: JudgementFile = self._read("judgement.json", JudgementFile)
+        return found
+
+    @cached_property
+    def thresholds(self) -> dict[str, float]:
+        """The figures that rules compare with, by id; units stand in the records."""
+        return {entry.id: entry.value for entry in self._judgement.thresholds}
+
+    @cached_property
+    def causes(self) -> dict[str, frozenset[str]]:
+        """Code → the codes that only follow from it."""
+        return {entry.code: frozenset(entry.explains) for entry in self._judgement.causes}
+
+    @cached_property
+    def observations(self) -> dict[str, frozenset[str]]:
+        """What was seen to work → the codes that this settles."""
+        return {entry.id: frozenset(entry.settles) for entry in self._judgement.observations}
+
+    @cached_property
+    def traits(self) -> Traits:
+        """Behaviours of releases that their wheels do not show."""
+        return Traits(self._read("traits.json", list[Trait]))
+
+    def capability_trait(self, id_: str) -> ComputeCapability | None:
+        """A behaviour whose figure is a compute capability."""
+        found = self.traits.get(id_)
+        return compute_capability(found.value) if found and found.value else None
+
+    @cached_property
+    def images(self) -> Images:
+        """The project's container images."""
+        return Images(self._read("images.json", ImagesFile))
+
+    @cached_property
+    def codes(self) -> dict[str, FindingCode]:
+        """The vocabulary of findings, by code."""
+        return {entry.code: entry for entry in self._read("codes.json", list[FindingCode])}

@@ -1,0 +1,106 @@
+"""Every rule, in causal order: what stands first explains what stands below it.
+
+The table in the documentation is made from this one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import msgspec
+
+from envcheck.matrix.load import Matrix
+from envcheck.model.finding import Finding
+from envcheck.rules import container, driver, hardware, installed, parallel
+from envcheck.rules.situation import Situation
+
+
+class Rule(msgspec.Struct, frozen=True):
+    """A rule, the codes it may emit, and the facts of the host document it reads, by dotted path or part."""
+
+    run: Callable[[Situation, Matrix], Iterator[Finding]]
+    codes: tuple[str, ...]
+    reads: tuple[str, ...]
+
+
+# What is in the machine, its driver, its container: without these nothing starts, whatever is installed.
+HOST_RULES = (
+    Rule(
+        hardware.presence,
+        (
+            "no-gpu",
+            "non-nvidia-accelerator",
+            "driver-older-than-gpu",
+            "nouveau-loaded",
+            "driver-not-loaded",
+            "container-gpu-not-injected",
+            "device-not-detected",
+        ),
+        ("gpus", "accelerators", "pci.devices", "kernel_modules", "driver", "container.kind"),
+    ),
+    Rule(hardware.kinds, ("non-nvidia-accelerator", "jetson-needs-special-build", "mixed-gpus"), ("gpus", "accelerators")),
+    Rule(
+        hardware.nvml,
+        (
+            "nvml-driver-library-mismatch",
+            "container-gpu-not-injected",
+            "nvml-not-loadable",
+            "driver-not-loaded",
+            "gpu-fault",
+            "container-device-access-lost",
+            "device-not-detected",
+        ),
+        ("driver", "container.kind", "pci.devices"),
+    ),
+    Rule(hardware.faults, ("gpu-fault",), ("gpus",)),
+    Rule(hardware.fabric, ("fabric-manager-not-ready",), ("fabric", "gpus", "container.kind")),
+    Rule(driver.older_than_gpu, ("driver-older-than-gpu",), ("driver", "gpus")),
+    Rule(driver.dropped_gpu, ("device-not-detected",), ("driver", "gpus")),
+    Rule(container.compat_shadowing, ("cuda-compat-shadowing",), ("libcuda", "driver", "gpus", "container.image")),
+    Rule(container.start_gate, ("container-requires-newer-cuda",), ("container.image", "driver", "gpus")),
+)
+# What is installed in the target interpreter; of a fresh environment these are warnings.
+ENVIRONMENT_RULES = (
+    Rule(installed.torch_build, ("torch-cpu-build",), ("torch", "packages", "gpus")),
+    Rule(installed.cuda_majors, ("cuda-major-mismatch",), ("packages.vllm", "torch")),
+    Rule(installed.torch_pin, ("torch-vllm-mismatch",), ("packages.vllm", "torch")),
+    Rule(installed.mixed_wheels, ("mixed-cuda-major-wheels",), ("packages",)),
+    Rule(installed.companions, ("torchvision-mismatch",), ("packages", "torch")),
+    Rule(installed.flashinfer, ("flashinfer-mismatch",), ("packages",)),
+    Rule(installed.torch_driver, ("driver-too-old-for-cuda", "gpu-arch-not-in-torch-build"), ("torch", "driver", "gpus")),
+)
+# What matters once the stack itself is right.
+LAST_RULES = (
+    Rule(parallel.parallel_size, ("parallel-size-invalid",), ("gpus",)),
+    Rule(hardware.mig, ("mig-device-selection", "mig-memory"), ("gpus", "environment", "packages.vllm")),
+    Rule(hardware.bfloat16, ("bf16-unsupported-gpu",), ("gpus",)),
+    Rule(hardware.wsl, ("wsl-limits",), ("os.wsl", "gpus")),
+    Rule(hardware.system_memory, ("host-memory-too-small",), ("memory", "gpus")),
+    Rule(driver.end_of_life, ("driver-end-of-life",), ("driver.version",)),
+)
+# Codes that the judge itself, the survey of wheels, the engine's choice and the memory budget emit.
+JUDGE_CODES: dict[str, tuple[str, ...]] = {
+    "driver-too-old-for-cuda": ("driver", "libcuda"),
+    "driver-too-old-for-ptx": ("driver", "gpus"),
+    "driver-minor-compat": ("driver", "packages.vllm"),
+    "gpu-too-old": ("gpus",),
+    "gpu-arch-not-in-vllm-build": ("gpus", "packages.vllm"),
+    "gpu-arch-not-in-torch-build": ("gpus",),
+    "glibc-too-old": ("os.glibc",),
+    "no-wheel-for-platform": ("os.arch", "os.glibc"),
+    "python-unsupported": ("python.version",),
+    "v1-unsupported-gpu": ("gpus", "environment"),
+    "engine-choice-ignored": ("environment",),
+    "matrix-stale": ("packages.vllm",),
+}
+
+
+def rules() -> tuple[Rule, ...]:
+    """Every rule, in order."""
+    return (*HOST_RULES, *ENVIRONMENT_RULES, *LAST_RULES)
+
+
+def reads_of(code: str) -> tuple[str, ...]:
+    """The facts that a code rests on, by dotted path or part; empty for one of the memory budget."""
+    paths = [path for rule in rules() if code in rule.codes for path in rule.reads]
+    return tuple(dict.fromkeys((*paths, *JUDGE_CODES.get(code, ()))))
