@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -52,8 +53,42 @@ def check(capfdbinary: pytest.CaptureFixture[bytes], host: Path) -> tuple[int, C
 
 def test_there_are_hosts_of_every_verdict() -> None:
     verdicts = {json.loads((folder / "expected.json").read_text(encoding="utf-8"))["verdict"] for folder in HOSTS}
-    assert len(HOSTS) >= 12
-    assert {"ready", "blocked"} <= verdicts <= VERDICTS.keys()
+    assert len(HOSTS) >= 60
+    assert {"ready", "ready-with-warnings", "blocked"} <= verdicts <= VERDICTS.keys()
+
+
+def test_the_hosts_span_distributions_places_and_machines() -> None:
+    wanted = [json.loads((folder / "expected.json").read_text(encoding="utf-8"))["facts"] for folder in HOSTS]
+    names = {folder.name.split("-")[0] for folder in HOSTS}
+    systems = {facts["os.id"] for facts in wanted if "os.id" in facts}
+    assert systems >= {"ubuntu", "debian", "centos", "rocky", "almalinux", "openEuler", "anolis", "alinux", "tencentos", "amzn"}
+    assert names >= {"aliyun", "tencent", "huawei", "aws", "gcp", "azure", "autodl", "runpod", "kaggle", "colab", "vmware", "baremetal"}
+    assert names >= {"docker", "kubernetes", "apptainer", "wsl", "jetson"}
+    assert "aarch64" in {facts.get("os.arch") for facts in wanted}
+
+
+def test_every_host_has_a_twin_with_another_answer(host: Path, expected: dict[str, Any]) -> None:
+    twin = host.parent / expected["twin"]
+    other = json.loads((twin / "expected.json").read_text(encoding="utf-8"))
+    assert twin != host
+    assert expected["differs_by"]
+    contradicted = [path for path, value in expected["facts"].items() if other["facts"].get(path, value) != value]
+    assert any(expected[key] != other[key] for key in ("verdict", "first_code", "vllm")) or contradicted
+
+
+def test_a_twin_differs_in_few_files(host: Path, expected: dict[str, Any]) -> None:
+    own, others = recorded(host), recorded(host.parent / expected["twin"])
+    differing = {path for path in own.keys() | others.keys() if own.get(path) != others.get(path)}
+    assert 1 <= len(differing) <= 20, sorted(differing)
+    assert {path for path in own if path not in differing}, "nothing in common"
+
+
+def recorded(folder: Path) -> dict[str, bytes]:
+    """Contents by path of a recording, of a link its target; without what is expected of it."""
+    found = (path for path in folder.rglob("*") if path.is_symlink() or path.is_file())
+    contents = {str(path.relative_to(folder)): os.readlink(path).encode() if path.is_symlink() else path.read_bytes() for path in found}
+    contents.pop("expected.json")
+    return contents
 
 
 def test_the_name_says_the_answer(host: Path, expected: dict[str, Any]) -> None:
