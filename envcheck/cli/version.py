@@ -22,7 +22,7 @@ def version_text() -> str:
 def _place() -> str:
     try:
         folder = locate()
-        with (folder / "matrix.json").open("rb") as file:
+        with open(os.path.join(folder, "matrix.json"), "rb") as file:
             info = msgspec.json.decode(file.read(_INFO_LIMIT), type=MatrixInfo)
     except MatrixError as error:
         from envcheck.render.catalogue import Catalogue, choose_language

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import stat
-from pathlib import Path
 from typing import Any, TypeVar
 
 import msgspec
@@ -12,11 +11,12 @@ import msgspec
 from envcheck.errors import MatrixError
 
 T = TypeVar("T")
+Place = str | os.PathLike[str]  # not pathlib: importing it takes a thirtieth of a whole check
 LIMIT_BYTES = 8 << 20  # the largest shipped file is a tenth of it
 _MAX_FILES = 500
 
 
-def read_bounded(path: Path) -> bytes:
+def read_bounded(path: Place) -> bytes:
     """The bytes of a regular file of at most `LIMIT_BYTES`. Raises MatrixError."""
     try:
         # Not blocking, so that a pipe in a file's place cannot hang the command.
@@ -29,7 +29,7 @@ def read_bounded(path: Path) -> bytes:
         raise MatrixError("error.matrix-invalid", file=shown(path), why=error.strerror or type(error).__name__) from error
 
 
-def _read(descriptor: int, path: Path) -> bytes:
+def _read(descriptor: int, path: Place) -> bytes:
     state = os.fstat(descriptor)
     if not stat.S_ISREG(state.st_mode):
         raise MatrixError("error.matrix-invalid", file=shown(path), why="not a regular file")
@@ -43,7 +43,7 @@ def _read(descriptor: int, path: Path) -> bytes:
     return b"".join(parts)
 
 
-def decode(path: Path, decoder: msgspec.json.Decoder[T]) -> T:
+def decode(path: Place, decoder: msgspec.json.Decoder[T]) -> T:
     """The records of one file. Raises MatrixError such as `matrices/torch.json: $[3].released: Expected `str`, got `int``."""
     data = read_bounded(path)
     try:
@@ -52,7 +52,7 @@ def decode(path: Path, decoder: msgspec.json.Decoder[T]) -> T:
         raise invalid(path, str(error)) from error
 
 
-def invalid(path: Path, message: str) -> MatrixError:
+def invalid(path: Place, message: str) -> MatrixError:
     """The error of a bad file, the place inside it first."""
     text, found, place = message.rpartition(" - at `")
     why = f"{place.rstrip('`')}: {text}" if found else message
@@ -64,16 +64,20 @@ def decoder_of(type_: Any) -> msgspec.json.Decoder[Any]:
     return msgspec.json.Decoder(type_)
 
 
-def release_files(folder: Path) -> list[Path]:
+def release_files(folder: Place) -> list[str]:
     """The files of vLLM releases, one per minor series. Raises MatrixError when there is none, or suspiciously many."""
-    files = sorted((folder / "vllm").glob("*.json"))[: _MAX_FILES + 1]
-    if not files or len(files) > _MAX_FILES:
-        raise MatrixError("error.matrix-invalid", file=shown(folder / "vllm"), why=f"{len(files)} files of releases")
-    return files
+    inner = os.path.join(folder, "vllm")
+    try:
+        names = [name for name in os.listdir(inner) if name.endswith(".json")]
+    except OSError:
+        names = []
+    if not names or len(names) > _MAX_FILES:
+        raise MatrixError("error.matrix-invalid", file=shown(inner), why=f"{len(names)} files of releases")
+    return [os.path.join(inner, name) for name in sorted(names)]
 
 
-def shown(path: Path) -> str:
+def shown(path: Place) -> str:
     """`matrices/vllm/0.19.json`: from the matrix folder's own name on, as a person would name it."""
-    parts = path.parts
-    tail = 3 if path.parent.name == "vllm" else 2
+    parts = os.path.normpath(os.fspath(path)).split(os.sep)
+    tail = 3 if parts[-2:-1] == ["vllm"] else 2
     return "/".join(parts[-tail:])

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import re
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from packaging.version import InvalidVersion, Version
 
 from envcheck.errors import MatrixError
-from envcheck.matrix.decode import decode, decoder_of, invalid, release_files
+from envcheck.matrix.decode import Place, decode, decoder_of, invalid, release_files
 from envcheck.matrix.gpu_names import GpuNames, any_word
 from envcheck.matrix.judgement import JudgementFacts
 from envcheck.matrix.locate import SCHEMA, locate
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 _CACHED_SPECS = 4096  # a batch of hostile questions must not fill memory
 
 
-def load(explicit: str | Path | None = None) -> Matrix:
+def load(explicit: Place | None = None) -> Matrix:
     """The matrix to use, by the order of `locate`. Raises MatrixError; a bad file is found when it is first read."""
     return Matrix(locate(explicit))
 
@@ -49,17 +49,17 @@ def load(explicit: str | Path | None = None) -> Matrix:
 class Matrix(JudgementFacts):
     """The facts of one folder. Every look-up returns None for what the matrix does not know."""
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
+    def __init__(self, folder: Place) -> None:
+        self.folder = os.fspath(folder)
         self.info: MatrixInfo = self._read("matrix.json", MatrixInfo)
         if self.info.schema != SCHEMA:
-            raise MatrixError("error.matrix-schema", folder=str(folder), schema=self.info.schema, expected=SCHEMA)
+            raise MatrixError("error.matrix-schema", folder=self.folder, schema=self.info.schema, expected=SCHEMA)
         self._resolved: dict[str, Resolved | None] = {}
         self._matching: dict[str, tuple[Release, ...]] = {}
         self._engines: dict[Version, EngineRange | None] = {}
 
     def _read(self, name: str, type_: Any) -> Any:
-        return decode(self.folder / name, decoder_of(type_))
+        return decode(os.path.join(self.folder, name), decoder_of(type_))
 
     # vLLM ------------------------------------------------------------------------------------------------------------
 
@@ -123,7 +123,7 @@ class Matrix(JudgementFacts):
     @cached_property
     def torch_releases(self) -> tuple[Torch, ...]:
         """Every torch release, newest version first."""
-        path = self.folder / "torch.json"
+        path = os.path.join(self.folder, "torch.json")
         found = []
         for place, record in enumerate(self._read("torch.json", list[TorchRelease])):
             try:
@@ -239,7 +239,10 @@ class Matrix(JudgementFacts):
     def maker_signs(self) -> tuple[MakerSigns, ...]:
         """The signs of every maker that shows any on a host, for the accelerator probe."""
         shown = (one for one in self.makers if one.pci_vendor or one.nodes)
-        return tuple(MakerSigns(one.id, one.name, one.pci_vendor, one.vga, tuple(one.nodes)) for one in shown)
+        return tuple(
+            MakerSigns(one.id, one.name, one.pci_vendor, one.devices, tuple(one.classes), tuple(one.nodes), tuple(one.tools))
+            for one in shown
+        )
 
     @cached_property
     def _maker_words(self) -> re.Pattern[str]:
@@ -280,7 +283,11 @@ class Matrix(JudgementFacts):
 
     def cloud_matchers(self) -> tuple[CloudMatcher, ...]:
         """The signs of every provider, for the cloud probe."""
-        return tuple(CloudMatcher(entry.id, entry.level, tuple(entry.signs)) for entry in self.clouds if entry.signs)
+        return tuple(
+            CloudMatcher(one.id, one.level, tuple(one.signs), one.generic, one.provider, tuple(one.tells), one.metadata)
+            for one in self.clouds
+            if one.signs or one.metadata
+        )
 
     @cached_property
     def _mirrors(self) -> tuple[Mirror, ...]:

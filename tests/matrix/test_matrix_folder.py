@@ -1,6 +1,7 @@
 """Which folder is read: the one given, the environment's, the newer of the user's copy and the shipped one."""
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -25,13 +26,13 @@ def own(home: dict[str, str]) -> Path:
 
 
 def test_a_checkout_reads_the_folder_beside_the_package(home: dict[str, str]) -> None:
-    assert locate(None, home) == shipped_folder() == Path(__file__).parents[2] / "matrices"
+    assert Path(locate(None, home)) == Path(shipped_folder()) == Path(__file__).parents[2] / "matrices"
 
 
 def test_the_given_folder_comes_before_the_environments(tmp_path: Path, home: dict[str, str]) -> None:
     given, named = folder(tmp_path / "given"), folder(tmp_path / "named")
-    assert locate(given, home | {VARIABLE: str(named)}) == given
-    assert locate(None, home | {VARIABLE: str(named)}) == named
+    assert locate(given, home | {VARIABLE: str(named)}) == str(given)
+    assert locate(None, home | {VARIABLE: str(named)}) == str(named)
 
 
 @pytest.mark.parametrize("how", ["given", "environment"])
@@ -45,7 +46,7 @@ def test_a_folder_named_that_holds_no_matrix_is_an_error_not_passed_over(tmp_pat
 
 def test_a_newer_copy_of_the_users_wins(home: dict[str, str]) -> None:
     folder(own(home), "2027-01-01")
-    assert locate(None, home) == own(home)
+    assert locate(None, home) == str(own(home))
 
 
 @pytest.mark.parametrize(("date", "schema"), [("2026-11-30", 1), ("2026-01-01", 1), ("2099-01-01", 2)], ids=["same", "older", "schema"])
@@ -61,6 +62,6 @@ def test_a_broken_copy_is_passed_over(home: dict[str, str], text: str) -> None:
 
 
 def test_xdg_data_home_is_followed_only_where_it_is_absolute(tmp_path: Path) -> None:
-    assert user_folder({"HOME": "/h", "XDG_DATA_HOME": str(tmp_path)}) == tmp_path / "envcheck" / "matrices"
-    assert user_folder({"HOME": "/h", "XDG_DATA_HOME": "here"}) == Path("/h/.local/share/envcheck/matrices")
-    assert not user_folder({}).exists()
+    assert user_folder({"HOME": "/h", "XDG_DATA_HOME": str(tmp_path)}) == str(tmp_path / "envcheck" / "matrices")
+    assert user_folder({"HOME": "/h", "XDG_DATA_HOME": "here"}) == "/h/.local/share/envcheck/matrices"
+    assert not os.path.exists(user_folder({}))

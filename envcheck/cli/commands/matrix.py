@@ -23,11 +23,13 @@ def validate(asked: Common) -> int:
     if asked.schema:
         schema_out(VALIDATE_SCHEMA, ValidateOut)
         return int(ExitCode.READY)
+    from pathlib import Path
+
     from envcheck.matrix.locate import date_of, locate
     from envcheck.matrix.validate import validate as problems_of
     from envcheck.render.explain_text import validate_text
 
-    folder = locate(asked.matrix_dir)
+    folder = Path(locate(asked.matrix_dir))
     problems = [ProblemOut(problem.file, problem.path, problem.what) for problem in problems_of(folder)]
     answer = ValidateOut(str(folder), date_of(folder), problems)
     _ = json_out(answer) if asked.output == "json" else to_stdout(validate_text(answer, asked.catalogue, asked.paint))
