@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 from envcheck.model.fact import Absent, Fact, Found, Unreadable
-from envcheck.probes.facts import Facts, all_of, first_found
-from envcheck.probes.libraries import driver_name_version, find_library, loader_folders
+from envcheck.probes.facts import Facts, all_of, first_found, why
+from envcheck.probes.libraries import copies, driver_name_version, is_compat, is_stub
 from envcheck.probes.look import Look, nvml
-from envcheck.probes.nvidia_smi import banner
+from envcheck.probes.nvidia_smi import Banner, banner
 from envcheck.system.port import NvmlReport
 
 FIELDS = ("driver.version", "driver.cuda", "driver.flavour", "driver.library_version", "driver.nvml")
@@ -61,56 +62,80 @@ def _proc(look: Look) -> Fact[tuple[str, str]]:
 
 def kernel_version(look: Look) -> Fact[str]:
     """The loaded module's release."""
+    return first_found(_kernel_versions(look))
+
+
+def _kernel_versions(look: Look) -> Iterator[Fact[str]]:
     module = look.line("/sys/module/nvidia/version")
-    if isinstance(module, Found) and re.fullmatch(r"\d{2,4}(\.\d{1,4}){1,3}", module.value):
-        return module
+    if isinstance(module, Found) and not is_release(module.value):
+        module = Unreadable(f"{module.source} names no release")
+    yield module
     proc = look.once(_proc)
-    return Found(proc.value[0], proc.source) if isinstance(proc, Found) else proc
+    yield Found(proc.value[0], proc.source) if isinstance(proc, Found) else proc
+
+
+def is_release(text: str) -> bool:
+    """Whether it is written like a driver's release."""
+    return re.fullmatch(r"\d{2,4}(\.\d{1,4}){1,3}", text) is not None
 
 
 def flavour(look: Look) -> Fact[str]:
     """Which of the two kernel modules is loaded; WSL has neither."""
+    return first_found(_flavours(look))
+
+
+def _flavours(look: Look) -> Iterator[Fact[str]]:
     proc = look.once(_proc)
-    return Found(proc.value[1], proc.source) if isinstance(proc, Found) else proc
+    yield Found(proc.value[1], proc.source) if isinstance(proc, Found) else proc
+    # The kernel marks itself with P for a module under a licence that is not free, which the open one's is.
+    taint = look.line("/sys/module/nvidia/taint")
+    yield Found("proprietary" if "P" in taint.value else "open", taint.source) if isinstance(taint, Found) else taint
 
 
 def library_version(look: Look) -> Fact[str]:
     """The user-space driver's release: from the real name of libnvidia-ml or libcuda, else as NVML counts itself (`12.535.161.08`)."""
+    return first_found(_library_versions(look))
+
+
+def _library_versions(look: Look) -> Iterator[Fact[str]]:
     report = look.once(nvml)
     if report.library_path and (version := driver_name_version(report.library_path)):
-        return Found(version, report.library_path)
-    named = first_found(_named(look, name) for name in ("libnvidia-ml.so.1", "libcuda.so.1"))
-    if isinstance(named, Found):
-        return named
+        yield Found(version, report.library_path)
+    for name in ("libnvidia-ml.so.1", "libcuda.so.1"):
+        yield from _named(look, name)
     own = (report.nvml_version or "").partition(".")[2]
-    return Found(own, "NVML") if re.fullmatch(r"\d{3,4}(\.\d{1,4}){1,3}", own) else named
+    if is_release(own):
+        yield Found(own, "NVML")
 
 
-def _named(look: Look, name: str) -> Fact[str]:
-    """A copy in a `compat` folder comes from a forward-compatibility package, not from the driver."""
-    folders = tuple(folder for folder in look.once(loader_folders) if "/compat" not in folder)
-    path = find_library(look, name, folders)
-    real = look.system.resolve(path.value) if isinstance(path, Found) else path
-    if not isinstance(real, Found):
-        return real
-    version = driver_name_version(real.value)
-    return Found(version, real.value) if version else Unreadable(f"{real.value} does not name its release")
+def _named(look: Look, name: str) -> Iterator[Fact[str]]:
+    """A forward-compatibility package's copy is not the driver's, a toolkit's stub nobody's."""
+    for copy in copies(look, name):
+        real = look.system.resolve(copy.value) if isinstance(copy, Found) else copy
+        if not isinstance(real, Found):
+            yield real
+        elif isinstance(copy, Found) and not any(is_compat(path) or is_stub(path) for path in (copy.value, real.value)):
+            version = driver_name_version(real.value)
+            yield Found(version, real.value) if version else Unreadable(f"{real.value} does not name its release")
 
 
 def cuda_level(look: Look) -> Fact[str]:
     """The newest CUDA release the driver offers: NVML, else libcuda, else the banner of `nvidia-smi`."""
-    report = look.once(nvml)
-    if report.cuda_version and (level := level_text(report.cuda_version)):
-        return Found(level, "NVML")
-    libcuda = look.system.libcuda_version()
-    if isinstance(libcuda, Found) and (level := level_text(libcuda.value)):
-        return Found(level, libcuda.source)
-    if isinstance(look.once(kernel_version), Found):
-        return Unreadable(f"NVML: {report.status}")
-    smi = look.once(banner)
-    if isinstance(smi, Found):
-        return Found(smi.value.cuda, smi.source) if smi.value.cuda else Absent("the banner shows no CUDA release")
-    return Unreadable(f"NVML: {report.status}")
+    return first_found(_cuda_levels(look))
+
+
+def _cuda_levels(look: Look) -> Iterator[Fact[str]]:
+    report, libcuda = look.once(nvml), look.system.libcuda_version()
+    told = level_text(report.cuda_version) if report.cuda_version else None
+    yield Found(told, "NVML") if told else Absent(f"NVML: {report.status}")
+    level = level_text(libcuda.value) if isinstance(libcuda, Found) else None
+    yield Found(level, why(libcuda)) if level else Absent(f"libcuda.so.1: {why(libcuda)}")
+    # With a kernel module there is a level, whoever tells it; without one, only the banner may know.
+    smi: Fact[Banner] = Absent("not needed") if isinstance(look.once(kernel_version), Found) else look.once(banner)
+    if not isinstance(smi, Found):
+        yield Unreadable(f"NVML: {report.status}")
+    else:
+        yield Found(smi.value.cuda, smi.source) if smi.value.cuda else Absent(f"{smi.source}: its banner shows no CUDA release")
 
 
 def level_text(number: int) -> str | None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import struct
+
 import msgspec
 
 from envcheck.model.fact import Absent, Fact, Found, Unreadable
@@ -61,3 +63,37 @@ def nvidia(look: Look, kind: str) -> tuple[PciFunction, ...]:
     """NVIDIA's functions of a kind; empty also where the bus cannot be read."""
     fact = look.once(functions)
     return tuple(one for one in fact.value if nvidia_kind(one) == kind) if isinstance(fact, Found) else ()
+
+
+_MEMORY, _UNSET = 0x200, 0x20000000  # IORESOURCE_MEM, IORESOURCE_UNSET of the kernel's ioport.h
+_BARS = 6  # the lines of `resource` after these are the ROM's, and those of virtual functions
+
+
+def parse_resource(text: str) -> int | None:
+    """The size in bytes of the largest mapped memory window in a function's `resource` file; 0 = none is, None = not such a file."""
+    sizes = []
+    for line in text.splitlines()[:_BARS]:
+        try:
+            start, end, flags = (int(word, 16) for word in line.split())
+        except ValueError:
+            return None
+        sizes.append(end - start + 1 if start and end >= start and flags & _MEMORY and not flags & _UNSET else 0)
+    return max(sizes) if sizes else None
+
+
+_CONFIG_BYTES, _EXTENDED = 4096, 0x100
+_ACS, _REDIRECTS = 0x000D, 0b1100  # the capability's number; its control bits for requests and completions between peers
+
+
+def acs_redirects(config: bytes) -> bool | None:
+    """Whether a bridge's configuration space (4096 bytes) switches on ACS redirection; None where only its first part was shown."""
+    if len(config) < _CONFIG_BYTES:
+        return None
+    at, seen = _EXTENDED, set[int]()
+    while _EXTENDED <= at <= _CONFIG_BYTES - 8 and at not in seen:
+        seen.add(at)
+        (header,) = struct.unpack_from("<I", config, at)
+        if header & 0xFFFF == _ACS:
+            return bool(struct.unpack_from("<H", config, at + 6)[0] & _REDIRECTS)
+        at = header >> 20
+    return False

@@ -121,7 +121,8 @@ def test_nvidia_smi_is_the_last_resort(look):
     visit = look(which={"nvidia-smi": "/usr/bin/nvidia-smi"}, commands={"nvidia-smi": (0, SMI_610)})
     facts = driver.probe(visit)
     assert (facts["driver.version"].value, facts["driver.version"].source) == ("610.43.02", "/usr/bin/nvidia-smi")
-    assert facts["driver.cuda"] == Found("13.3", "/usr/bin/nvidia-smi")
+    assert (facts["driver.cuda"].value, facts["driver.cuda"].source) == ("13.3", "/usr/bin/nvidia-smi")
+    assert [source.why.partition(":")[0] for source in facts["driver.cuda"].tried] == ["NVML", "libcuda.so.1"]
     assert visit.system.started == ["nvidia-smi"]
 
 
@@ -140,7 +141,8 @@ def test_under_wsl_only_nvml_knows(look):
         )
     )
     assert (facts["driver.version"].value, facts["driver.version"].source) == ("566.36", "NVML")
-    assert facts["driver.library_version"] == Found("565.77", "NVML")
+    assert (facts["driver.library_version"].value, facts["driver.library_version"].source) == ("565.77", "NVML")
+    assert "/usr/lib/wsl/lib/libcuda.so.1 does not name its release" in [one.why for one in facts["driver.library_version"].tried]
     assert isinstance(facts["driver.flavour"], Absent)
 
 

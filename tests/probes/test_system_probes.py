@@ -3,7 +3,7 @@ import pytest
 from envcheck.model.fact import Absent, Found, Unreadable
 from envcheck.probes import kernel_modules, libcuda, memory, operating_system, secure_boot
 from envcheck.probes.memory import parse_cgroup, parse_limit, parse_meminfo
-from envcheck.probes.operating_system import highest_glibcxx, parse_os_release
+from envcheck.probes.operating_system import highest_symbol, parse_os_release
 from envcheck.system.port import DiskSpace, NvmlReport
 
 UBUNTU = """PRETTY_NAME="Ubuntu 22.04.5 LTS"
@@ -117,25 +117,20 @@ def test_libstdcxx_by_its_real_name(look):
 
 def test_libstdcxx_by_its_symbols_where_the_name_says_nothing(look):
     content = b"\0GLIBCXX_3.4\0GLIBCXX_3.4.9\0GLIBCXX_3.4.29\0GLIBCXX_TUNABLES\0CXXABI_1.3.13\0"
-    assert highest_glibcxx(content) == "GLIBCXX_3.4.29"
-    assert highest_glibcxx(b"CXXABI_1.3") is None
+    assert highest_symbol(content, "GLIBCXX_3.4.") == "GLIBCXX_3.4.29"
+    assert highest_symbol(b"CXXABI_1.3", "GLIBCXX_3.4.") is None
     assert operating_system.libstdcxx(look(files={"/usr/lib64/libstdc++.so.6": content})).value == "GLIBCXX_3.4.29"
 
 
-def test_conda_brings_its_own_libstdcxx(look):
-    files = {
-        "/opt/conda/bin/python": b"",
-        "/opt/conda/conda-meta/history": "",
-        "/opt/conda/conda-meta/python-3.11.9-h955ad1f_0.json": "{}",
-        "/opt/conda/lib/libstdc++.so.6.0.29": b"",
-        "/usr/lib/x86_64-linux-gnu/libstdc++.so.6.0.33": b"",
-    }
+def test_the_loaders_libstdcxx_is_the_systems_unless_a_variable_says_otherwise(look):
+    files = {"/opt/conda/lib/libstdc++.so.6.0.29": b"", "/usr/lib/x86_64-linux-gnu/libstdc++.so.6.0.33": b""}
     links = {
         "/opt/conda/lib/libstdc++.so.6": "libstdc++.so.6.0.29",
         "/usr/lib/x86_64-linux-gnu/libstdc++.so.6": "libstdc++.so.6.0.33",
     }
-    assert operating_system.libstdcxx(look(files=files, links=links, env={"CONDA_PREFIX": "/opt/conda"})).value == "GLIBCXX_3.4.29"
-    assert operating_system.libstdcxx(look(files=files, links=links)).value == "GLIBCXX_3.4.33"
+    assert operating_system.libstdcxx(look(files=files, links=links, env={"CONDA_PREFIX": "/opt/conda"})).value == "GLIBCXX_3.4.33"
+    chosen = look(files=files, links=links, env={"LD_LIBRARY_PATH": "/opt/conda/lib"})
+    assert operating_system.libstdcxx(chosen).value == "GLIBCXX_3.4.29"
 
 
 def test_meminfo_kb_are_kib():
@@ -196,10 +191,10 @@ def test_shared_memory(look):
 
 def test_nouveau_by_the_list_of_modules_or_by_sysfs(look):
     loaded = "nouveau 2359296 1 - Live 0x0000000000000000\nttm 98304 1 nouveau, Live 0x0000000000000000\n"
-    assert kernel_modules.nouveau(look(files={"/proc/modules": loaded})).value is True
-    assert kernel_modules.nouveau(look(files={"/proc/modules": "ttm 98304 1 nouveau, Live 0x0\n"})).value is False
-    assert kernel_modules.nouveau(look(files={"/sys/module/nouveau/initstate": "live\n"})).value is True
-    assert isinstance(kernel_modules.nouveau(look()), Unreadable)
+    assert kernel_modules.loaded(look(files={"/proc/modules": loaded}), "nouveau").value is True
+    assert kernel_modules.loaded(look(files={"/proc/modules": "ttm 98304 1 nouveau, Live 0x0\n"}), "nouveau").value is False
+    assert kernel_modules.loaded(look(files={"/sys/module/nouveau/initstate": "live\n"}), "nouveau").value is True
+    assert isinstance(kernel_modules.loaded(look(), "nouveau"), Unreadable)
 
 
 MODINFO = "modinfo -F version nvidia"
