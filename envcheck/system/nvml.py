@@ -5,6 +5,7 @@ This module stays light: `ctypes` and `pynvml` are imported in the child only, a
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable
 from typing import Literal
 
@@ -12,7 +13,7 @@ import msgspec
 
 from envcheck.model.fact import Fact, Unreadable
 from envcheck.system.forked import Outcome, Send, forked
-from envcheck.system.port import NvmlGpu, NvmlReport
+from envcheck.system.port import NvmlGpu, NvmlPair, NvmlReport
 
 STALL_S = 2.0  # a driver that says nothing for so long is hung
 TOTAL_S = 4.0  # without persistence mode every GPU takes its time to wake, so answers extend the first deadline up to here
@@ -43,7 +44,13 @@ class DeviceRead(msgspec.Struct, frozen=True, tag="device"):
     gpu: NvmlGpu
 
 
-Message = LibcudaSeen | Opened | DeviceRead
+class PairsRead(msgspec.Struct, frozen=True, tag="pairs"):
+    """The last message: what lies between the devices."""
+
+    pairs: list[NvmlPair]
+
+
+Message = LibcudaSeen | Opened | DeviceRead | PairsRead
 Tell = Callable[[Message], None]
 
 
@@ -63,6 +70,7 @@ def visit(stall_s: float = STALL_S, total_s: float = TOTAL_S) -> NvmlVisit:
 
 
 def _child(send: Send) -> None:  # pragma: no cover - runs in the child only
+    gc.disable()  # a collection would copy every page of the parent's objects, for a process that ends in a moment
     from envcheck.system.nvml_child import read_all
 
     encoder = msgspec.msgpack.Encoder()
@@ -74,21 +82,24 @@ def _assemble(outcome: Outcome, stall_s: float) -> NvmlVisit:
     libcuda: Fact[int] | None = None
     report: NvmlReport | None = None
     gpus: list[NvmlGpu] = []
+    pairs: list[NvmlPair] = []
     try:
         for message in _decoded(outcome.messages):
             if isinstance(message, LibcudaSeen):
                 libcuda = message.version
             elif isinstance(message, Opened):
                 report = message.report
-            else:
+            elif isinstance(message, DeviceRead):
                 gpus.append(message.gpu)
+            else:
+                pairs = message.pairs
     except msgspec.MsgspecError as error:
         outcome = Outcome([], "crashed", f"garbled answer: {error}")
     version = libcuda
     if version is None:
         version = Unreadable("did not answer in time" if outcome.end == "timeout" else f"crashed: {outcome.detail}")
     if outcome.end == "done" and report is not None:
-        return NvmlVisit(msgspec.structs.replace(report, gpus=gpus), version)
+        return NvmlVisit(msgspec.structs.replace(report, gpus=gpus, pairs=pairs), version)
     status: Literal["Timeout", "Crashed"] = "Timeout" if outcome.end == "timeout" else "Crashed"
     reason = f"no answer for {stall_s:g} s" if outcome.end == "timeout" else outcome.detail
     stage = f"{len(gpus)} of {report.gpu_count} GPUs read" if report else "loading libcuda" if libcuda is None else "nvmlInit"

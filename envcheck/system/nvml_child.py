@@ -1,15 +1,10 @@
 """What the forked child does: load libcuda and NVML, ask them, send each answer as soon as it is there.
 
 The libraries are loaded before `pynvml` and our readers of it are imported: those cost three times as much, for nothing where there is
-no library. An old `pynvml` package that shadows nvidia-ml-py warns; one that cannot be imported at all is a status, not an error.
+no library. A `pynvml` that cannot be imported at all is a status, not an error.
 """
 
 from __future__ import annotations
-
-import sys
-import warnings
-from types import ModuleType
-from typing import Any
 
 from envcheck.model.fact import Absent, Fact, Found, Unreadable
 from envcheck.system.nvml import LibcudaSeen, Opened, Tell
@@ -27,8 +22,10 @@ def read_all(tell: Tell) -> None:
     if failure is not None:
         tell(Opened(NvmlReport("LibraryNotFound", failure)))
         return
+    from envcheck.system.nvml_binding import binding
+
     try:
-        pynvml = _binding()
+        pynvml = binding()
     except ImportError as error:
         tell(Opened(NvmlReport("BindingMissing", str(error), library_path=path)))
         return
@@ -38,19 +35,6 @@ def read_all(tell: Tell) -> None:
     from envcheck.system.nvml_system import read_nvml
 
     read_nvml(pynvml, path, tell)
-
-
-def _binding() -> Any:
-    """Import `pynvml`; raises whatever a broken or foreign module raises."""
-    # It imports `ctypes.util` for a function it never calls, and that imports subprocess, shutil and tempfile: a third of the cost.
-    unused = ModuleType("ctypes.util")
-    unused.__dict__["find_library"] = lambda name: None
-    sys.modules.setdefault("ctypes.util", unused)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # the retired package `pynvml` announces its retirement
-        import pynvml
-
-        return pynvml
 
 
 def load_library(name: str) -> tuple[str | None, str | None]:

@@ -3,74 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Any
 
+from envcheck.system.nvml_guard import OLD, Guard, error_name, text
 from envcheck.system.port import NvmlGpu, NvmlMigDevice, NvmlProcess
 
 _FABRIC_STATES = {0: "unsupported", 1: "not-started", 2: "in-progress", 3: "completed"}
 _REMOTE_TYPES = {0: "gpu", 2: "switch"}
 _VIRTUALIZATION = {0: "none", 1: "passthrough", 2: "vgpu", 3: "host-vgpu", 4: "host-vsga"}
-_OLD = frozenset({"FunctionNotFound", "NotInModule", "ArgumentVersionMismatch"})  # an older spelling of the same call may do
+_UNCORRECTED, _VOLATILE = 1, 0  # nvmlMemoryErrorType_t, nvmlEccCounterType_t
+_GPU_SENSOR = 0
+_MIXED_LINKS = 6
 _MAX_LINKS, _MAX_MIG, _MAX_PROCESSES = 64, 64, 1024
 
 
-def error_name(error: Exception) -> str:
-    """The pynvml exception's name without its prefix; `Error<code>` for a code the module does not know."""
-    name = type(error).__name__
-    if name.startswith("NVMLError_"):
-        return name.removeprefix("NVMLError_")
-    if name == "NVMLError":
-        return f"Error{getattr(error, 'value', '')}"
-    return "NotInModule" if isinstance(error, AttributeError) else name
-
-
-def text(value: object) -> str | None:
-    """A string of NVML: bytes on old modules, and never trusted to be short or printable."""
-    if isinstance(value, bytes):
-        value = value.decode("utf-8", "replace")
-    if not isinstance(value, str):
-        return None
-    return "".join(char for char in value[:128] if char.isprintable()).strip()
-
-
-class Guard:
-    """Calls by name that never raise: the value, or None and the error's name in `errors` under `field`.
-
-    Catches Exception, not NVMLError: nvidia-ml-py raises NVMLLibraryMismatchError and ctypes.ArgumentError outside that class.
-    """
-
-    def __init__(self, nvml: Any) -> None:
-        self.nvml = nvml
-        self.errors: dict[str, str] = {}
-
-    def read(self, field: str, function: str, *args: Any) -> Any:
-        """The call's answer, None where it failed."""
-        try:
-            return getattr(self.nvml, function)(*args)
-        except Exception as error:
-            self.errors[field] = error_name(error)
-            return None
-
-    def first(self, field: str, *calls: tuple[Any, ...]) -> Any:
-        """The answer of the first (function, *args) that this driver and this module know."""
-        for function, *args in calls:
-            self.errors.pop(field, None)
-            answer = self.read(field, function, *args)
-            if answer is not None or self.errors.get(field) not in _OLD:
-                return answer
-        return None
-
-
-def read_gpu(nvml: Any, index: int) -> NvmlGpu:
-    """Everything about the device at `index`; what cannot be read is in its `errors`, a lost device in `lost`."""
+def read_gpu(nvml: Any, index: int) -> tuple[NvmlGpu, Any]:
+    """Everything about the device at `index`, and its handle, None for a lost one; what cannot be read is in its `errors`."""
     guard = Guard(nvml)
     handle = guard.read("handle", "nvmlDeviceGetHandleByIndex", index)
     if handle is None:
-        return NvmlGpu(index=index, lost=guard.errors["handle"])
+        return NvmlGpu(index=index, lost=guard.errors["handle"]), None
     total, free, reserved = _memory(guard, handle)
     fabric_state, fabric_status = _fabric(guard, handle)
     mig = guard.read("mig", "nvmlDeviceGetMigMode", handle)
-    return NvmlGpu(
+    ecc = guard.read("ecc", "nvmlDeviceGetEccMode", handle)
+    remapped, remap_pending, remap_failed = _remapped(guard, handle)
+    width, width_max, generation, generation_max = _pcie(guard, handle)
+    gpu = NvmlGpu(
         index=index,
         name=text(guard.read("name", "nvmlDeviceGetName", handle)),
         uuid=text(guard.read("uuid", "nvmlDeviceGetUUID", handle)),
@@ -84,11 +44,31 @@ def read_gpu(nvml: Any, index: int) -> NvmlGpu:
         mig_devices=list(_mig_devices(guard, handle)) if mig and mig[0] else [],
         fabric_state=fabric_state,
         fabric_status=fabric_status,
-        nvlink_peers=list(_nvlink_peers(guard, handle)),
+        nvlink_peers=_nvlink_peers(guard, handle),
         virtualization=_VIRTUALIZATION.get(guard.read("virtualization", "nvmlDeviceGetVirtualizationMode", handle)),
         processes=_processes(guard, handle),
+        ecc_current=bool(ecc[0]) if ecc else None,
+        ecc_uncorrected=guard.number("ecc_errors", ("nvmlDeviceGetTotalEccErrors", handle, _UNCORRECTED, _VOLATILE)),
+        remapped_rows=remapped,
+        remap_pending=remap_pending,
+        remap_failed=remap_failed,
+        retirement_pending=guard.switch("retired_pages", "nvmlDeviceGetRetiredPagesPendingStatus", handle),
+        persistence=guard.switch("persistence", "nvmlDeviceGetPersistenceMode", handle),
+        compute_mode=guard.number("compute_mode", ("nvmlDeviceGetComputeMode", handle)),
+        throttle_mask=guard.number("throttle", *((f"nvmlDeviceGetCurrentClocks{word}Reasons", handle) for word in ("Event", "Throttle"))),
+        temperature_c=guard.number("temperature", *((f"nvmlDeviceGetTemperature{word}", handle, _GPU_SENSOR) for word in ("V", ""))),
+        power_limit_mw=guard.number("power_limit", ("nvmlDeviceGetEnforcedPowerLimit", handle)),
+        power_default_mw=guard.number("power_default", ("nvmlDeviceGetPowerManagementDefaultLimit", handle)),
+        pcie_width=width,
+        pcie_width_max=width_max,
+        pcie_generation=generation,
+        pcie_generation_max=generation_max,
+        bar1_total_bytes=getattr(guard.read("bar1", "nvmlDeviceGetBAR1MemoryInfo", handle), "bar1Total", None),
+        numa_node=guard.number("numa_node", ("nvmlDeviceGetNumaNodeId", handle)),
+        display_active=guard.switch("display", "nvmlDeviceGetDisplayActive", handle),
         errors=guard.errors,
     )
+    return gpu, handle
 
 
 def _compute_capability(guard: Guard, handle: Any) -> tuple[int, int] | None:
@@ -123,34 +103,48 @@ def _mig_devices(guard: Guard, handle: Any) -> Iterator[NvmlMigDevice]:
         yield NvmlMigDevice(uuid=uuid, name=name, memory_total_bytes=total, memory_free_bytes=free, errors=inner.errors)
 
 
+def _remapped(guard: Guard, handle: Any) -> tuple[int | None, bool | None, bool | None]:
+    """Rows of memory replaced by spare ones: how many, whether more wait for a reset, whether there was no spare one left."""
+    rows = guard.read("remapped_rows", "nvmlDeviceGetRemappedRows", handle)
+    return (int(rows[0]) + int(rows[1]), bool(rows[2]), bool(rows[3])) if rows else (None, None, None)
+
+
+def _pcie(guard: Guard, handle: Any) -> Iterator[int | None]:
+    """Width and generation, each as the link is now and as board and slot allow it; one error stands for the four."""
+    for which in ("CurrPcieLinkWidth", "MaxPcieLinkWidth", "CurrPcieLinkGeneration", "MaxPcieLinkGeneration"):
+        yield guard.number("pcie", (f"nvmlDeviceGet{which}", handle))
+
+
 def _fabric(guard: Guard, handle: Any) -> tuple[str | None, str | None]:
     """(state, status) of the NVSwitch fabric, by the newer call or by the older one."""
+    from ctypes import byref, sizeof
+
     for function, version in (("nvmlDeviceGetGpuFabricInfoV", 2), ("nvmlDeviceGetGpuFabricInfo", 0)):
         guard.errors.pop("fabric", None)
-        info, reference = _fabric_info(version)
-        if guard.read("fabric", function, handle, reference) is not None:
+        info = _fabric_info(version)()
+        if version:
+            info.version = sizeof(info) | version << 24
+        if guard.read("fabric", function, handle, byref(info)) is not None:
             state = _FABRIC_STATES.get(info.state)
             return state, _return_name(guard.nvml, info.status) if state == "completed" else None
-        if guard.errors["fabric"] not in _OLD:
+        if guard.errors["fabric"] not in OLD:
             break
     return None, None
 
 
-def _fabric_info(version: int) -> tuple[Any, Any]:
-    """(struct, reference to it) as NVML's header lays it out.
+@lru_cache
+def _fabric_info(version: int) -> Any:
+    """The struct as NVML's header lays it out.
 
-    The module's own struct will not do: up to 12.560.30 at least it makes the cluster's UUID 80 bytes long instead of 16, and then
-    reads "unsupported" from beyond what the driver wrote.
+    The module's own will not do: up to 12.560.30 at least it makes the cluster's UUID 80 bytes long instead of 16, and then reads
+    "unsupported" from beyond what the driver wrote.
     """
-    from ctypes import Structure, byref, c_int, c_ubyte, c_uint, sizeof
+    from ctypes import Structure, c_int, c_ubyte, c_uint
 
     head = [("version", c_uint)] if version else []
     tail = [("health", c_uint)] if version else []
     fields = [*head, ("cluster", c_ubyte * 16), ("status", c_int), ("clique", c_uint), ("state", c_ubyte), *tail]
-    info: Any = type("FabricInfo", (Structure,), {"_fields_": fields})()
-    if version:
-        info.version = sizeof(info) | version << 24
-    return info, byref(info)
+    return type("FabricInfo", (Structure,), {"_fields_": fields})
 
 
 def _return_name(nvml: Any, code: int) -> str:
@@ -162,18 +156,36 @@ def _return_name(nvml: Any, code: int) -> str:
         return f"Error{code}"
 
 
-def _nvlink_peers(guard: Guard, handle: Any) -> Iterator[str]:
+def _nvlink_peers(guard: Guard, handle: Any) -> list[str]:
     """What each active link leads to. A link may be unsupported alone; InvalidArgument means that there are no more."""
-    known = False
+    known, active = False, []
     for link in range(min(getattr(guard.nvml, "NVML_NVLINK_MAX_LINKS", 18), _MAX_LINKS)):
-        active = guard.read("nvlink", "nvmlDeviceGetNvLinkState", handle, link)
-        if active is None and guard.errors["nvlink"] != "NotSupported":
+        state = guard.read("nvlink", "nvmlDeviceGetNvLinkState", handle, link)
+        if state is None and guard.errors["nvlink"] != "NotSupported":
             break
-        known = known or active is not None
-        if active == 1:
-            yield _REMOTE_TYPES.get(guard.read("nvlink_remote", "nvmlDeviceGetNvLinkRemoteDeviceType", handle, link), "other")
+        known = known or state is not None
+        if state == 1:
+            active.append(link)
     if known and guard.errors.get("nvlink") in {"InvalidArgument", "NotSupported"}:
         del guard.errors["nvlink"]
+    return _remote_types(guard, handle, active)
+
+
+def _remote_types(guard: Guard, handle: Any, links: list[int]) -> list[str]:
+    """The kind of device at the other end of each link.
+
+    Where there are more than six links all lead to the same kind: only Volta, with six, was ever joined to processors as well. The first
+    and the last are asked, and all of them where those differ.
+    """
+    asked = [links[0], links[-1]] if len(links) > _MIXED_LINKS else links
+    kinds = [_remote_type(guard, handle, link) for link in asked]
+    if len(asked) == len(links):
+        return kinds
+    return [kinds[0]] * len(links) if kinds[0] == kinds[1] else [_remote_type(guard, handle, link) for link in links]
+
+
+def _remote_type(guard: Guard, handle: Any, link: int) -> str:
+    return _REMOTE_TYPES.get(guard.read("nvlink_remote", "nvmlDeviceGetNvLinkRemoteDeviceType", handle, link), "other")
 
 
 def _processes(guard: Guard, handle: Any) -> list[NvmlProcess] | None:

@@ -1,4 +1,4 @@
-"""NVML as a whole through nvidia-ml-py: start it, read the driver, then every device. The module is handed in."""
+"""NVML as a whole through nvidia-ml-py: start it, read the driver, then every device and pair. The module is handed in."""
 
 from __future__ import annotations
 
@@ -6,15 +6,16 @@ from typing import Any
 
 from msgspec import structs
 
-from envcheck.system.nvml import DeviceRead, Opened, Tell
-from envcheck.system.nvml_gpu import Guard, error_name, read_gpu, text
+from envcheck.system.nvml import DeviceRead, Opened, PairsRead, Tell
+from envcheck.system.nvml_gpu import read_gpu
+from envcheck.system.nvml_guard import Guard, error_name, text
 from envcheck.system.port import NvmlReport
 
 _MAX_GPUS = 256
 
 
 def read_nvml(nvml: Any, library_path: str | None, tell: Tell) -> None:
-    """Tell the report of an importable binding, then each device; a device that fails does not keep the others back."""
+    """Tell the report of an importable binding, each device, then the pairs; a device that fails does not keep the others back."""
     try:
         nvml.nvmlInit()
     except Exception as error:
@@ -36,8 +37,16 @@ def read_nvml(nvml: Any, library_path: str | None, tell: Tell) -> None:
         tell(Opened(structs.replace(report, status=why, detail="nvmlDeviceGetCount")))
         return
     tell(Opened(structs.replace(report, gpu_count=int(count))))
+    handles: dict[int, Any] = {}
     for index in range(min(int(count), _MAX_GPUS)):
-        tell(DeviceRead(read_gpu(nvml, index)))
+        gpu, handle = read_gpu(nvml, index)
+        tell(DeviceRead(gpu))
+        if handle is not None:
+            handles[index] = handle
+    if len(handles) > 1:
+        from envcheck.system.nvml_pairs import read_pairs
+
+        tell(PairsRead(list(read_pairs(nvml, handles))))
 
 
 def _cuda_version(guard: Guard) -> int | None:

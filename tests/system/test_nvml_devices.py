@@ -17,6 +17,10 @@ Look = Callable[..., NvmlVisit]
 Changed = Callable[..., dict[str, str]]
 
 
+# What a consumer board has none of.
+BARE_OF = ("mig", "fabric", "nvlink", "ecc_errors", "remapped_rows", "retired_pages", "numa_node")
+
+
 def only_gpu(report: NvmlReport) -> NvmlGpu:
     assert report.status == "ok"
     assert report.gpu_count == len(report.gpus) == 1
@@ -42,7 +46,20 @@ def test_a_consumer_board(standin: Standin, look: Look) -> None:
         virtualization="none",
         # A process that both computes and draws is one process, and one of the two lists may not know its memory.
         processes=[NvmlProcess(4321, 1000 * MIB), NvmlProcess(1500, 200 * MIB)],
-        errors={"mig": "NotSupported", "fabric": "NotSupported", "nvlink": "NotSupported"},
+        ecc_current=False,
+        persistence=False,
+        compute_mode=0,
+        throttle_mask=1,
+        temperature_c=44,
+        power_limit_mw=450_000,
+        power_default_mw=450_000,
+        pcie_width=16,
+        pcie_width_max=16,
+        pcie_generation=1,
+        pcie_generation_max=4,
+        bar1_total_bytes=256 * MIB,
+        display_active=True,
+        errors=dict.fromkeys(BARE_OF, "NotSupported"),
     )
 
 
@@ -53,7 +70,8 @@ def test_a_driver_470_lacks_the_newer_calls(standin: Standin, look: Look) -> Non
     assert (gpu.memory_total_bytes, gpu.memory_free_bytes) == (15360 * MIB, (15360 - 251) * MIB)
     assert gpu.memory_reserved_bytes is None
     assert gpu.processes == [NvmlProcess(77, 512 * MIB)]
-    assert gpu.errors == {"mig": "NotSupported", "fabric": "FunctionNotFound", "nvlink": "NotSupported"}
+    assert (gpu.errors["mig"], gpu.errors["nvlink"]) == ("NotSupported", "NotSupported")
+    assert (gpu.errors["fabric"], gpu.errors["numa_node"]) == ("FunctionNotFound", "FunctionNotFound")
 
 
 def test_eight_gpus_behind_switches(standin: Standin, look: Look) -> None:
