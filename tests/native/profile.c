@@ -8,6 +8,7 @@
 #include <time.h>
 
 struct profile_line {
+    unsigned int hash; /* of section and key: a visit to eight devices looks up thousands of keys that are not there */
     char section[32];
     char key[PROFILE_KEY];
     char value[PROFILE_VALUE];
@@ -16,6 +17,7 @@ struct profile_line {
 static struct profile_line lines[PROFILE_LINES];
 static int count = -1; /* -1: not loaded yet */
 static char loaded[4096];
+static const char *called[PROFILE_CALLS]; /* names that live as long as the library: __func__ */
 
 char *profile_trim(char *text)
 {
@@ -25,6 +27,15 @@ char *profile_trim(char *text)
     return text;
 }
 
+static unsigned int hash_of(const char *section, const char *key)
+{
+    unsigned int hash = 2166136261u;
+    for (const char *at = section; *at != '\0'; at++) hash = (hash ^ (unsigned char)*at) * 16777619u;
+    hash *= 16777619u;
+    for (const char *at = key; *at != '\0'; at++) hash = (hash ^ (unsigned char)*at) * 16777619u;
+    return hash;
+}
+
 static int add(const char *section, const char *key, const char *value)
 {
     if (count >= PROFILE_LINES) return -1;
@@ -32,6 +43,7 @@ static int add(const char *section, const char *key, const char *value)
     snprintf(entry->section, sizeof entry->section, "%.31s", section);
     snprintf(entry->key, sizeof entry->key, "%.159s", key);
     snprintf(entry->value, sizeof entry->value, "%.511s", value);
+    entry->hash = hash_of(entry->section, entry->key);
     return 0;
 }
 
@@ -74,8 +86,9 @@ int standin_override(const char *section, const char *key, const char *value)
 
 const char *profile_get(const char *section, const char *key)
 {
+    unsigned int hash = hash_of(section, key);
     for (int i = count - 1; i >= 0; i--)
-        if (strcmp(lines[i].key, key) == 0 && strcmp(lines[i].section, section) == 0) return lines[i].value;
+        if (lines[i].hash == hash && strcmp(lines[i].key, key) == 0 && strcmp(lines[i].section, section) == 0) return lines[i].value;
     return NULL;
 }
 
@@ -129,8 +142,18 @@ static void pause_for(const char *milliseconds)
     if (wait > 0) nanosleep(&pause, NULL);
 }
 
+const char *standin_called(int index) { return index >= 0 && index < PROFILE_CALLS ? called[index] : NULL; }
+
+static void note(const char *function)
+{
+    int i = 0;
+    while (i < PROFILE_CALLS && called[i] != NULL && called[i] != function) i++;
+    if (i < PROFILE_CALLS) called[i] = function;
+}
+
 int profile_obey(const char *function)
 {
+    note(function);
     char key[PROFILE_KEY];
     snprintf(key, sizeof key, "sleep.%s", function);
     pause_for(profile_get("system", key));

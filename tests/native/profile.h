@@ -5,7 +5,8 @@
  * its index in hex. Sizes may end in KiB, MiB or GiB.
  *
  * A process may change its host as it runs: another path in ENVCHECK_NVML_PROFILE counts from the next start of the library on, and
- * standin_override() adds a line at once. standin_reset() forgets all of it; the file is read again.
+ * standin_override() adds a line at once. standin_reset() forgets all of it; the file is read again. standin_called(0), (1), … name the
+ * functions asked for so far, each once.
  */
 #ifndef ENVCHECK_PROFILE_H
 #define ENVCHECK_PROFILE_H
@@ -15,12 +16,13 @@
 #endif
 #include <stddef.h>
 
-enum { PROFILE_LINES = 2048, PROFILE_KEY = 160, PROFILE_VALUE = 512, NO_MIG = -1 };
+enum { PROFILE_LINES = 2048, PROFILE_KEY = 160, PROFILE_VALUE = 512, PROFILE_CALLS = 256, NO_MIG = -1 };
 
 #pragma GCC visibility push(default)
 /* 0, or -1 where there is no profile or no room. */
 int standin_override(const char *section, const char *key, const char *value);
 void standin_reset(void);
+const char *standin_called(int index);
 #pragma GCC visibility pop
 
 /* Both libraries carry these, and a process may hold both: neither may answer for the other. */
