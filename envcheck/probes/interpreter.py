@@ -4,17 +4,24 @@ from __future__ import annotations
 
 import posixpath
 import re
+from collections.abc import Iterator
 
 import msgspec
 
 from envcheck.model.fact import Absent, Fact, Found, Unreadable
+from envcheck.probes.facts import first_found
 from envcheck.probes.look import Look
+from envcheck.probes.python_folders import environment_sites, library_name, searched_first, system_sites, user_sites
 
 _ASK = "import sys; print('%d.%d.%d' % sys.version_info[:3])"
+_IMPLEMENTATIONS = {"pypy": "PyPy", "graalpy": "GraalPy"}
 
 
 class Interpreter(msgspec.Struct, frozen=True):
-    """`prefix` holds the environment, `base` the installation beneath; `version` `X.Y.Z` or only `X.Y`; `sites` in import order."""
+    """`prefix` holds the environment, `base` the installation beneath; `version` `X.Y.Z` or only `X.Y`; `sites` in import order.
+
+    `library` is the name of its folders (`python3.10`); `free_threaded` None = not known; `bits` None = its file does not tell.
+    """
 
     executable: str
     prefix: str
@@ -22,34 +29,43 @@ class Interpreter(msgspec.Struct, frozen=True):
     version: str | None
     environment: str
     sites: tuple[str, ...]
+    library: str = "python3"
+    free_threaded: bool | None = None
+    implementation: str = "CPython"
+    bits: int | None = None
 
     @property
     def minor(self) -> str | None:
         """`X.Y`."""
-        return ".".join(self.version.split(".")[:2]) if self.version else None
+        return _minor(self.version)
 
 
 def target(look: Look) -> Fact[Interpreter]:
     """`--python`, else the active environment, else `python3` on PATH, else the interpreter running us."""
-    for path, source in _candidates(look):
-        if path and look.system.exists(path):
-            return Found(_describe(look, path), source)
-        if source == "--python":
-            return Unreadable(f"--python {look.python}: no such interpreter")
-    return Absent("no python3 on PATH")
+    return first_found(_candidates(look))
 
 
-def _candidates(look: Look) -> list[tuple[str | None, str]]:
-    chosen: list[tuple[str | None, str]] = []
+def _candidates(look: Look) -> Iterator[Fact[Interpreter]]:
     if look.python is not None:
-        return [(given(look, look.python), "--python")]
+        path = given(look, look.python)
+        yield Found(_describe(look, path), "--python") if path else Unreadable(f"--python {look.python}: no such interpreter")
+        return
     for variable in ("VIRTUAL_ENV", "CONDA_PREFIX"):
-        if look.env.get(variable, "").startswith("/"):
-            chosen.append((posixpath.join(look.env[variable], "bin/python"), variable))
-    chosen.append((look.system.which("python3"), "python3 on PATH"))
+        prefix = look.env.get(variable, "")
+        if prefix.startswith("/"):
+            yield _at(look, posixpath.join(prefix, "bin/python"), variable)
+    on_path = look.system.which("python3")
+    yield _at(look, on_path, "python3 on PATH") if on_path else Absent("no python3 on PATH")
     if look.own:
-        chosen.append((look.own.executable, "this interpreter"))
-    return chosen
+        yield _at(look, look.own.executable, "this interpreter")
+
+
+def _at(look: Look, path: str, source: str) -> Fact[Interpreter]:
+    if look.system.exists(path):
+        return Found(_describe(look, path), source)
+    # A link that leads nowhere: the interpreter beneath the environment was removed.
+    broken = look.system.exists(posixpath.join(posixpath.dirname(posixpath.dirname(path)), "pyvenv.cfg"))
+    return Absent(f"{source}: {path} {'is broken: the interpreter it was made from is gone' if broken else 'is not there'}")
 
 
 def given(look: Look, name: str) -> str | None:
@@ -68,45 +84,76 @@ def parse_pyvenv(text: str) -> dict[str, str]:
     return {key.strip().lower(): value.strip() for key, equals, value in pairs if equals}
 
 
+def path_version(path: str) -> str | None:
+    """The version in an interpreter's real path: `/usr/bin/python3.10` → `3.10`, `…/cpython-3.12.8-linux…/bin/python3.12` → `3.12.8`."""
+    minor = re.search(r"/(?:python|pypy|graalpy)(3\.\d{1,2})t?$", path)
+    full = re.search(r"/(?:cpython-)?(3\.\d{1,2}\.\d{1,2})(?:[-+][^/]*)?/bin/python[\d.]*t?$", path)
+    if full and (not minor or full[1].startswith(minor[1] + ".")):
+        return full[1]
+    return minor[1] if minor else None
+
+
+def implementation_of(path: str, stated: str = "") -> str:
+    """The implementation that a `pyvenv.cfg` states or an executable's name tells."""
+    name = posixpath.basename(path).lower()
+    found = next((label for word, label in _IMPLEMENTATIONS.items() if name.startswith(word) or stated.lower() == word), None)
+    return found or "CPython"
+
+
+def elf_bits(head: bytes) -> int | None:
+    """32 or 64 by the fifth byte of an ELF file."""
+    return {1: 32, 2: 64}.get(head[4]) if head[:4] == b"\x7fELF" and len(head) > 4 else None
+
+
+def _minor(version: str | None) -> str | None:
+    return ".".join(version.split(".")[:2]) if version else None
+
+
 def _describe(look: Look, path: str) -> Interpreter:
     prefix = posixpath.dirname(posixpath.dirname(path))
     settings = look.text(posixpath.join(prefix, "pyvenv.cfg"))
     if isinstance(settings, Found):
         return _virtual(look, path, prefix, parse_pyvenv(settings.value))
     if look.system.exists(posixpath.join(prefix, "conda-meta/history")):
-        return _installed(look, path, prefix, _conda_version(look, prefix), "conda")
+        kind = "pixi" if "/.pixi/envs/" in prefix else "conda"
+        return _installed(look, path, prefix, _conda_version(look, prefix), kind)
     real_path = _behind_shim(look, path)
     real = look.system.resolve(real_path)
     where = real.value if isinstance(real, Found) else real_path
     kind = "uv" if "/uv/python/" in where else "system"
-    return _installed(look, path, posixpath.dirname(posixpath.dirname(where)), path_version(where), kind)
+    return _installed(look, where, posixpath.dirname(posixpath.dirname(where)), path_version(where), kind, shown=path)
 
 
 def _virtual(look: Look, path: str, prefix: str, settings: dict[str, str]) -> Interpreter:
     home = settings.get("home", "")
     base = posixpath.dirname(home.rstrip("/")) if home.startswith("/") else prefix
-    version = settings.get("version_info") or settings.get("version") or ""
-    numbers = re.match(r"\d+\.\d+(?:\.\d+)?", version)
-    found = numbers[0] if numbers else _own_version(look, prefix) or _ask(look, path)
-    sites = _environment_sites(prefix, found)
+    numbers = re.match(r"\d+\.\d+(?:\.\d+)?", settings.get("version_info") or settings.get("version") or "")
+    version = numbers[0] if numbers else _own_version(look, prefix) or _ask(look, path)
+    made_by = "uv" if "uv" in settings else "poetry" if "/pypoetry/virtualenvs/" in prefix else "venv"
+    kind = implementation_of(path, settings.get("implementation", ""))
+    name, threaded = library_name(look, prefix, "", _minor(version), kind)
+    sites = environment_sites(prefix, name)
     if settings.get("include-system-site-packages", "").lower() == "true":
-        sites += _system_sites(look, base, found)
-    return Interpreter(path, prefix, base, found, "uv" if "uv" in settings else "venv", sites)
+        sites += system_sites(look, base, name)
+    return Interpreter(path, prefix, base, version, made_by, _ordered(look, sites), name, threaded, kind, _bits(look, path))
 
 
-def _installed(look: Look, path: str, prefix: str, version: str | None, kind: str) -> Interpreter:
-    found = _own_version(look, prefix) or version or _ask(look, path)
-    sites = _environment_sites(prefix, found) if kind == "conda" else _system_sites(look, prefix, found)
-    return Interpreter(path, prefix, prefix, found, kind, sites)
+def _installed(look: Look, path: str, prefix: str, version: str | None, kind: str, shown: str = "") -> Interpreter:
+    found = _own_version(look, prefix) or version or _ask(look, shown or path)
+    make = implementation_of(path)
+    in_conda = kind in ("conda", "pixi")
+    name, threaded = library_name(look, prefix, "" if in_conda else path, _minor(found), make)
+    sites = (*user_sites(look, name), *environment_sites(prefix, name)) if in_conda else system_sites(look, prefix, name)
+    return Interpreter(shown or path, prefix, prefix, found, kind, _ordered(look, sites), name, threaded, make, _bits(look, path))
 
 
-def path_version(path: str) -> str | None:
-    """The version in an interpreter's real path: `/usr/bin/python3.10` → `3.10`, `…/cpython-3.12.8-linux…/bin/python3.12` → `3.12.8`."""
-    minor = re.search(r"/python(3\.\d{1,2})$", path)
-    full = re.search(r"/(?:cpython-)?(3\.\d{1,2}\.\d{1,2})(?:[-+][^/]*)?/bin/python[\d.]*$", path)
-    if full and (not minor or full[1].startswith(minor[1] + ".")):
-        return full[1]
-    return minor[1] if minor else None
+def _ordered(look: Look, sites: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys((*searched_first(look), *sites)))
+
+
+def _bits(look: Look, path: str) -> int | None:
+    head = look.system.read(path, 20)
+    return elf_bits(head.value) if isinstance(head, Found) else None
 
 
 def _own_version(look: Look, prefix: str) -> str | None:
@@ -138,31 +185,3 @@ def _ask(look: Look, path: str) -> str | None:
     answer = look.system.run((path, "-I", "-c", _ASK), 2.0)
     text = answer.value.stdout.strip() if isinstance(answer, Found) and answer.value.status == 0 else ""
     return text if re.fullmatch(r"\d+\.\d+\.\d+", text) else None
-
-
-def _lib(version: str | None) -> str:
-    return "python" + ".".join(version.split(".")[:2]) if version else "python3"
-
-
-def _environment_sites(prefix: str, version: str | None) -> tuple[str, ...]:
-    return tuple(f"{prefix}/{lib}/{_lib(version)}/site-packages" for lib in ("lib", "lib64"))
-
-
-def _system_sites(look: Look, prefix: str, version: str | None) -> tuple[str, ...]:
-    """The user's packages, then the administrator's, then the distribution's; Debian and the RPM family name their folders differently."""
-    name, home = _lib(version), look.env.get("HOME", "")
-    local = "/usr/local" if prefix == "/usr" else prefix
-    user = (f"{home}/.local/lib/{name}/site-packages",) if home.startswith("/") else ()
-    return tuple(
-        dict.fromkeys(
-            (
-                *user,
-                f"{local}/lib/{name}/dist-packages",
-                f"{local}/lib/{name}/site-packages",
-                f"{local}/lib64/{name}/site-packages",
-                f"{prefix}/lib/python3/dist-packages",
-                f"{prefix}/lib/{name}/site-packages",
-                f"{prefix}/lib64/{name}/site-packages",
-            )
-        )
-    )

@@ -1,11 +1,11 @@
 import pytest
 
 from envcheck.model.fact import Absent, Found, Unreadable
-from envcheck.probes import cudnn, packages, python_env, torch
-from envcheck.probes.cudnn import parse_header
+from envcheck.probes import packages, python_env, torch
 from envcheck.probes.interpreter import parse_pyvenv, path_version, target
 from envcheck.probes.look import OwnInterpreter
-from envcheck.probes.packages import parse_metadata, split_folder
+from envcheck.probes.package_names import split_folder
+from envcheck.probes.packages import parse_metadata
 from envcheck.probes.torch import TorchVersion, parse_version_py
 
 VENV = """home = /usr/bin
@@ -46,6 +46,8 @@ def test_pyvenv_of_venv_and_uv():
         ("/root/.pyenv/versions/3.11.7/bin/python3.11", "3.11.7"),
         ("/root/.local/share/uv/python/cpython-3.12.8-linux-x86_64-gnu/bin/python3.12", "3.12.8"),
         ("/opt/3.9.1/bin/python3.12", "3.12"),
+        ("/usr/bin/python3.13t", "3.13"),
+        ("/opt/pypy3.10-v7.3.15-linux64/bin/pypy3.10", "3.10"),
         ("/usr/bin/python3", None),
     ],
 )
@@ -194,15 +196,6 @@ def test_the_earlier_folder_wins_as_in_an_import(look):
     assert packages.probe(visit)["packages"].value["numpy"] == "2.1.0"
 
 
-def test_a_build_from_source_is_told_without_its_password(look):
-    origin = '{"url": "https://me:hunter2@git.example/vllm.git?token=abc", "vcs_info": {"vcs": "git", "commit_id": "0"}}'
-    files = IN_VENV | dist("vllm", "0.6.3") | {f"{SITE}/vllm-0.6.3.dist-info/direct_url.json": origin}
-    source = packages.probe(look(files=files, env=ACTIVE))["packages.vllm"].source
-    assert "git.example/vllm.git" in source
-    assert "hunter2" not in source
-    assert "abc" not in source
-
-
 def test_nothing_is_known_of_packages_without_a_folder_of_them(look):
     bare = {"/srv/venv/bin/python": b"", "/srv/venv/pyvenv.cfg": VENV}
     assert isinstance(packages.probe(look(files=bare, env=ACTIVE))["packages"], Unreadable)
@@ -226,6 +219,7 @@ xpu: Optional[str] = None
 """
 TORCH_CPU = "__version__ = '2.5.1+cpu'\ndebug = False\ncuda: Optional[str] = None\nhip: Optional[str] = None\n"
 TORCH_ROCM = "__version__ = '2.5.1+rocm6.2'\ncuda = None\nhip = '6.2.41133-dd7f95766'\n"
+TORCH_XPU = "__version__ = '2.6.0+xpu'\ncuda: Optional[str] = None\nhip: Optional[str] = None\nxpu: Optional[str] = '20250000'\n"
 
 
 @pytest.mark.parametrize(
@@ -235,6 +229,7 @@ TORCH_ROCM = "__version__ = '2.5.1+rocm6.2'\ncuda = None\nhip = '6.2.41133-dd7f9
         (TORCH_ANNOTATED, TorchVersion("2.8.0+cu128", "12.8", None, True)),
         (TORCH_CPU, TorchVersion("2.5.1+cpu", None, None, True)),
         (TORCH_ROCM, TorchVersion("2.5.1+rocm6.2", None, "6.2.41133-dd7f95766", True)),
+        (TORCH_XPU, TorchVersion("2.6.0+xpu", None, None, True, "20250000")),
         ("", TorchVersion(None, None, None, False)),
     ],
 )
@@ -270,34 +265,12 @@ def test_a_cpu_build_has_no_cuda_and_a_torn_file_says_nothing(look):
     assert isinstance(torch_facts(look, "__version__ = '2.5.1'\n", "2.5.1")["torch.cuda"], Unreadable)
 
 
+@pytest.mark.parametrize(("text", "word"), [(TORCH_CPU, "CPU"), (TORCH_ROCM, "ROCm"), (TORCH_XPU, "XPU")])
+def test_other_builds_are_named(look, text, word):
+    fact = torch_facts(look, text, "2.5.1")["torch.cuda"]
+    assert isinstance(fact, Absent)
+    assert word in fact.why
+
+
 def test_no_torch(look):
     assert all(isinstance(fact, Absent) for fact in torch.probe(look(files=IN_VENV, env=ACTIVE)).values())
-
-
-CUDNN_H = """#ifndef CUDNN_VERSION_H_
-#define CUDNN_VERSION_H_
-
-#define CUDNN_MAJOR 8
-#define CUDNN_MINOR 9
-#define CUDNN_PATCHLEVEL 7
-
-#define CUDNN_VERSION (CUDNN_MAJOR * 1000 + CUDNN_MINOR * 100 + CUDNN_PATCHLEVEL)
-"""
-
-
-def test_cudnn_header():
-    assert parse_header(CUDNN_H) == "8.9.7"
-    assert parse_header("#define CUDNN_MAJOR 9\n") is None
-
-
-def test_cudnn_of_torch_before_the_systems(look):
-    files = IN_VENV | {"/usr/include/cudnn_version.h": CUDNN_H}
-    both = dist("nvidia-cudnn-cu12", "9.1.0.70") | dist("nvidia-cudnn-cu13", "9.13.0.50")
-    assert cudnn.probe(look(files=files, env=ACTIVE))["cudnn.version"] == Found("8.9.7", "/usr/include/cudnn_version.h")
-    assert cudnn.probe(look(files=files | both, env=ACTIVE))["cudnn.version"].value == "9.13.0.50"
-
-
-def test_cudnn_by_the_name_of_its_library(look):
-    visit = look(files={"/usr/lib64/libcudnn.so.9.1.0": b""}, links={"/usr/lib64/libcudnn.so.9": "libcudnn.so.9.1.0"})
-    assert cudnn.probe(visit)["cudnn.version"].value == "9.1.0"
-    assert isinstance(cudnn.probe(look())["cudnn.version"], Absent)
