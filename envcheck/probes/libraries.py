@@ -69,21 +69,26 @@ def parse_conf(text: str) -> tuple[tuple[bool, str], ...]:
 
 def configured(look: Look) -> tuple[tuple[str, str], ...]:
     """(folder, the file that names it) for every folder that `ldconfig` is told of, in its order."""
-    files = [_CONF] if look.system.exists(_CONF) else list(look.system.glob(f"{_CONF}.d/*.conf", _FOLDERS))
+    start = (_CONF,) if look.system.exists(_CONF) else look.system.glob(f"{_CONF}.d/*.conf", _FOLDERS)
+    waiting = [(True, path, "") for path in start]
     found: list[tuple[str, str]] = []
     seen: set[str] = set()
-    while files and len(seen) < _FOLDERS:
-        path = files.pop(0)
-        if path in seen:
-            continue
-        seen.add(path)
-        fact = look.text(path, 8192)
-        entries = parse_conf(fact.value) if isinstance(fact, Found) else ()
-        found += [(value, path) for included, value in entries if not included]
-        # Included files come before the rest of the file that names them; with one level of inclusion nothing is lost by taking them next.
-        patterns = [posixpath.join("/etc", value) for included, value in entries if included]
-        files = [name for pattern in patterns for name in look.system.glob(pattern, _FOLDERS)] + files
-    return tuple(found[:_FOLDERS])
+    while waiting and len(found) < _FOLDERS and len(seen) < _FOLDERS:
+        is_file, path, named_by = waiting.pop(0)
+        if not is_file:
+            found.append((path, named_by))
+        elif path not in seen:
+            seen.add(path)
+            waiting = [*_lines(look, path), *waiting]
+    return tuple(found)
+
+
+def _lines(look: Look, path: str) -> Iterator[tuple[bool, str, str]]:
+    """(a file?, its path or a folder's, the file that names it)."""
+    fact = look.text(path, 8192)
+    for included, value in parse_conf(fact.value) if isinstance(fact, Found) else ():
+        names = look.system.glob(posixpath.join("/etc", value), _FOLDERS) if included else (value,)
+        yield from ((included, name, path) for name in names)
 
 
 def configured_folders(look: Look) -> tuple[str, ...]:
