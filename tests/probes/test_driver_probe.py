@@ -3,8 +3,10 @@ import pytest
 from envcheck.model.fact import Absent, Found, Unreadable
 from envcheck.probes import driver
 from envcheck.probes.driver import level_text, parse_proc_version
-from envcheck.probes.nvidia_smi import Banner, parse_banner
+from envcheck.probes.look import Look
+from envcheck.probes.nvidia_smi import Banner, banner, parse_banner
 from envcheck.system.port import NvmlReport
+from envcheck.system.real import RealSystem
 
 PROPRIETARY = """NVRM version: NVIDIA UNIX x86_64 Kernel Module  580.95.05  Tue Sep 23 10:11:16 UTC 2025
 GCC version:  gcc version 11.4.0 (Ubuntu 11.4.0-1ubuntu1~22.04)
@@ -173,3 +175,40 @@ def test_a_file_that_may_not_be_read_is_not_an_absent_driver(look):
         }
     )
     assert isinstance(driver.probe(visit)["driver.version"], Unreadable)
+
+
+@pytest.mark.parametrize(("taint", "kind"), [("POE\n", "proprietary"), ("OE\n", "open"), ("\n", None)])
+def test_the_kernels_own_mark_tells_the_kind_where_the_driver_hides_it(look, taint, kind):
+    fact = driver.flavour(look(files={"/proc/driver/nvidia/version": Unreadable("permission denied"), "/sys/module/nvidia/taint": taint}))
+    assert (fact.value if isinstance(fact, Found) else None) == kind
+
+
+class NoLibrary(RealSystem):
+    """This machine with the PATH of a test, without a driver's library."""
+
+    def nvml(self):
+        return NvmlReport("LibraryNotFound")
+
+    def libcuda_version(self):
+        return Absent("no such library")
+
+
+@pytest.mark.usefixtures("processes")
+@pytest.mark.parametrize(
+    ("script", "said"),
+    [
+        ("exec sleep 600", "timed out after 2 s"),
+        ("sleep 600 & exec sleep 600", "timed out after 2 s"),
+        ("echo broken >&2; exit 9", "ended with 9: broken"),
+        ("kill -SEGV $$", "ended with -11: "),
+        ("head -c 200000 /dev/zero | tr '\\0' x", "ended with 0: xxx"),
+    ],
+)
+def test_a_broken_or_hanging_nvidia_smi_costs_its_limit_and_is_named(tmp_path, script, said):
+    fake = tmp_path / "nvidia-smi"
+    fake.write_text(f"#!/bin/sh\n{script}\n")
+    fake.chmod(0o755)
+    fact = banner(Look(NoLibrary({"PATH": f"{tmp_path}:/usr/bin:/bin"})))
+    assert isinstance(fact, Unreadable)
+    assert said in fact.why
+    assert len(fact.why) < 300

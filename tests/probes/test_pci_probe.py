@@ -1,9 +1,13 @@
+import struct
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from msgspec import UNSET
 
 from envcheck.model.fact import Absent, Found, Unreadable
 from envcheck.probes import accelerators, fabric, pci
-from envcheck.probes.pci_bus import PciFunction, functions, parse_uevent
+from envcheck.probes.pci_bus import PciFunction, acs_redirects, functions, parse_resource, parse_uevent
 from envcheck.system.port import NvmlGpu, NvmlReport
 
 A10 = "DRIVER=nvidia\nPCI_CLASS=30200\nPCI_ID=10DE:2236\nPCI_SUBSYS_ID=10DE:1482\nPCI_SLOT_NAME=0000:00:07.0\n"
@@ -110,8 +114,9 @@ def test_the_manager_by_systemd_and_processes(look, bus, answer, files, expected
 
 def test_without_systemd_the_processes_decide(look, bus):
     files = bus(*H20, SWITCH) | {"/proc/1/comm": "sshd\n", "/proc/99/comm": "nv-fabricmanage\n"}
-    assert fabric.manager(look(files=files)) == Found("running", "/proc")
-    assert fabric.manager(look(files=bus(SWITCH))) == Found("absent", "/proc")
+    for host, expected in ((files, "running"), (bus(SWITCH), "absent")):
+        fact = fabric.manager(look(files=host))
+        assert (fact.value, fact.source) == (expected, "/proc")
 
 
 def test_a_container_cannot_see_the_hosts_manager(look, bus):
@@ -146,3 +151,130 @@ def test_a_driver_that_does_not_tell_the_state(look):
 def test_a_switch_seen_only_by_the_links(look, bus):
     report = NvmlReport("ok", gpus=[NvmlGpu(index=0, nvlink_peers=["switch"] * 18)], gpu_count=1)
     assert fabric.nvswitch(look(files=bus(H20[0]), nvml=report)) == Found(True, "NVML")
+
+
+# As Linux writes it for an RTX 4090: registers, the large window, a small one, a port; the lines after the sixth are not its own.
+RESOURCE = """0x00000000fa000000 0x00000000faffffff 0x0000000000040200
+0x000000d000000000 0x000000d7ffffffff 0x000000000014220c
+0x0000000000000000 0x0000000000000000 0x0000000000000000
+0x000000d800000000 0x000000d801ffffff 0x000000000014220c
+0x0000000000000000 0x0000000000000000 0x0000000000000000
+0x000000000000f000 0x000000000000f07f 0x0000000000040101
+0x00000000fb000000 0x00000000fb07ffff 0x0000000000046200
+0x0000f00000000000 0x0000ffffffffffff 0x000000000014220c
+"""
+UNMAPPED = """0x00000000fa000000 0x00000000faffffff 0x0000000000040200
+0x0000000000000000 0x00000007ffffffff 0x000000002014220c
+0x0000000000000000 0x0000000000000000 0x0000000000000000
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (RESOURCE, 32 << 30),
+        (UNMAPPED, 16 << 20),
+        ("0x0000000000000000 0x0000000000000000 0x0000000000000000\n" * 6, 0),
+        ("0x00000000fa000000 0x00000000f9ffffff 0x0000000000040200\n", 0),
+        ("0x000000000000f000 0x000000000000f07f 0x0000000000040101\n", 0),
+        ("no such\n", None),
+        ("0x1 0x2\n", None),
+        ("", None),
+    ],
+)
+def test_the_largest_window_that_was_mapped(text, expected):
+    assert parse_resource(text) == expected
+
+
+def test_window_and_node_of_nvidias_gpus_only(look, bus):
+    at = "/sys/bus/pci/devices"
+    files = bus(H20[0], H20[1], SWITCH) | {
+        f"{at}/0000:18:00.0/resource": RESOURCE,
+        f"{at}/0000:18:00.0/numa_node": "1\n",
+        f"{at}/0000:2a:00.0/resource": Unreadable("permission denied"),
+        f"{at}/0000:2a:00.0/numa_node": "-1\n",
+        f"{at}/0000:07:00.0/numa_node": "1\n",
+    }
+    found = {one.address: (one.bar_mib, one.numa_node) for one in pci.probe(look(files=files))["pci.devices"].value}
+    assert found == {"0000:18:00.0": (32768, 1), "0000:2a:00.0": (UNSET, None), "0000:07:00.0": (UNSET, UNSET)}
+
+
+@pytest.mark.parametrize("text", ["", "zz", "-2", "12345", "1" * 5000])
+def test_a_node_that_is_no_number(look, bus, text):
+    files = bus(H20[0]) | {"/sys/bus/pci/devices/0000:18:00.0/numa_node": text}
+    assert pci.probe(look(files=files))["pci.devices"].value[0].numa_node is UNSET
+
+
+def space(control=0, *, capability=0x000D, loop=False):
+    """A bridge's 4096 bytes: at 0x100 error reporting (1), at 0x150 Access Control Services (13) with its control register."""
+    data = bytearray(4096)
+    struct.pack_into("<I", data, 0x100, 0x0001 | 2 << 16 | 0x150 << 20)
+    struct.pack_into("<IHH", data, 0x150, capability | 1 << 16 | (0x100 if loop else 0) << 20, 0x001F, control)
+    return bytes(data)
+
+
+@pytest.mark.parametrize(
+    ("config", "expected"),
+    [
+        (space(0b11101), True),
+        (space(0b00100), True),
+        (space(0b01000), True),
+        (space(0b10011), False),
+        (space(0b01100, capability=0x0019), False),
+        (space(0b01100, capability=0x0019, loop=True), False),
+        (bytes(4096), False),
+        (b"\xff" * 4096, False),
+        (space(0b01100)[:64], None),
+        (space(0b01100)[:256], None),
+        (b"", None),
+    ],
+)
+def test_redirection_in_a_bridges_configuration_space(config, expected):
+    assert acs_redirects(config) is expected
+
+
+@given(st.binary(max_size=64), st.integers(0, 4095))
+def test_no_configuration_space_makes_the_reader_fail(noise, at):
+    data = bytearray(space(0b01100))
+    data[at : at + len(noise)] = noise
+    assert acs_redirects(bytes(data[:4096])) in (True, False)
+
+
+ROOT = "/sys/devices/pci0000:16"
+TREE = {
+    "/sys/bus/pci/devices/0000:18:00.0": f"{ROOT}/0000:16:02.0/0000:17:00.0/0000:18:00.0",
+    "/sys/bus/pci/devices/0000:2a:00.0": f"{ROOT}/0000:16:02.0/0000:17:01.0/0000:2a:00.0",
+}
+BRIDGES = [f"{ROOT}/0000:16:02.0/0000:17:00.0/config", f"{ROOT}/0000:16:02.0/config", f"{ROOT}/0000:16:02.0/0000:17:01.0/config"]
+
+
+def two_gpus(bus, configs):
+    """Two GPUs below two ports of one switch."""
+    found = bus(H20[0], H20[1])
+    moved = {f"{TREE.get(path.rpartition('/')[0], path.rpartition('/')[0])}/uevent": text for path, text in found.items()}
+    return {"files": found | moved | dict(zip(BRIDGES, configs, strict=False)), "links": TREE}
+
+
+def test_the_bridges_above_the_gpus_are_asked_each_once(look, bus):
+    visit = look(**two_gpus(bus, [space(), space(), space()]))
+    assert pci.acs_redirect(visit).value is False
+    assert [path for path in visit.system.asked if path.endswith("/config")] == BRIDGES
+
+
+@pytest.mark.parametrize("which", range(3))
+def test_one_bridge_that_redirects_is_enough(look, bus, which):
+    configs = [space(0b01100 if place == which else 0) for place in range(3)]
+    fact = pci.acs_redirect(look(**two_gpus(bus, configs)))
+    assert fact == Found(True, BRIDGES[which])
+
+
+def test_without_root_one_short_answer_ends_the_question(look, bus):
+    visit = look(**two_gpus(bus, [space(0b01100)[:64]] * 3))
+    assert isinstance(pci.acs_redirect(visit), Unreadable)
+    assert [path for path in visit.system.asked if path.endswith("/config")] == BRIDGES[:1]
+
+
+def test_one_gpu_has_nobody_to_speak_to_and_a_virtual_bus_shows_no_bridge(look, bus):
+    assert isinstance(pci.acs_redirect(look(files=bus(H20[0]))), Absent)
+    assert isinstance(pci.acs_redirect(look(files=bus(*H20))), Unreadable)
+    assert isinstance(pci.acs_redirect(look(**two_gpus(bus, [Unreadable("permission denied")]))), Unreadable)
