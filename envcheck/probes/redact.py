@@ -1,37 +1,20 @@
-"""Secrets stay on the host: values that look like one by name, options like `--api-key` in a value, passwords and queries of URLs."""
+"""Secrets stay on the host: what a fact may show of a variable or an address, and a whole report as it may leave the host."""
 
 from __future__ import annotations
 
-import re
+from typing import TYPE_CHECKING
 
-HIDDEN = "***"
-_SECRET = ("KEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "CREDENTIAL")
-_OPTION = re.compile(r"(--[a-z-]*(?:api-key|token|secret|password)[= ]\s*)[^\s-]\S*", re.IGNORECASE)
-_COUNTS = ("_TOKENS", "_TOKENS_")  # `…_MAX_TOKENS` and `…_TOKENS_PER_…` are numbers, no secrets
+import msgspec
 
+from envcheck.model.host import HostReport
+from envcheck.system.secret_values import HIDDEN, is_secret, redacted, redacted_urls
 
-def redacted(name: str, value: str) -> str:
-    """The value of a variable as it may be shown, at most 2,000 characters."""
-    if value and is_secret(name) and not (value.isdecimal() and _counts(name.upper())):
-        return HIDDEN
-    return redacted_urls(_OPTION.sub(rf"\1{HIDDEN}", value[:2000]))
+if TYPE_CHECKING:
+    from envcheck.system.redaction import Redactor
+
+__all__ = ["HIDDEN", "is_secret", "redacted", "redacted_report", "redacted_urls"]
 
 
-def is_secret(name: str) -> bool:
-    """Whether a variable's name says that its value is to be kept."""
-    upper = name.upper()
-    return any(word in upper for word in _SECRET)
-
-
-def _counts(upper: str) -> bool:
-    return upper.endswith(_COUNTS[0]) or _COUNTS[1] in upper
-
-
-def redacted_urls(text: str) -> str:
-    """Any URLs in `text` without user, password, query and fragment; a proxy may be written without a scheme."""
-    if "@" in text:
-        text = re.sub(r"(?<=://)[^/\s]*@", f"{HIDDEN}@", text)
-        text = re.sub(r"^[^/@\s]+:[^/\s]*@", f"{HIDDEN}@", text)
-    if "://" in text and ("?" in text or "#" in text):
-        text = re.sub(r"(\b[A-Za-z][A-Za-z0-9+.-]*://[^\s?#]*)[?#]\S*", rf"\1?{HIDDEN}", text)
-    return text
+def redacted_report(report: HostReport, redactor: Redactor) -> HostReport:
+    """The report with the stand-ins of a recording in place of people, machines, addresses, serial numbers and keys."""
+    return msgspec.convert(redactor.value(msgspec.to_builtins(report)), HostReport)

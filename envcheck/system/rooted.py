@@ -4,11 +4,13 @@
     DIR/commands.json  {"nvidia-smi -L": {"status": 0, "stdout": "…", "stderr": ""}}, keys joined as by `shlex`; or {"error": "timeout"}
     DIR/nvml.json      an NvmlReport, and "libcuda_version": {"value": 12040, "source": "…"} | {"absent": "…"} | {"unreadable": "…"}
     DIR/env.json       the environment
-    DIR/system.json    "uname", "libc", "disk" by path prefix (bytes), "writable" by path prefix, "which", "unreadable" {path: why}
+    DIR/system.json    "uname", "libc", "disk" by path prefix (bytes), "writable" by path prefix, "which", "unreadable" {path: why},
+                       "partial", "absent" [path], "exact" {operation: {question: answer}}
     DIR/http.json      {url: {"status": 200, "body": "…"}}; or {"error": "…"}
 
 Every entry is optional, one must be there. What was not recorded is Unreadable, never Absent, save three that say "not there" by being
-left out: a file, a command, `nvml.json`.
+left out: a file, a command, `nvml.json`. A recording made by looking at a host is `partial`: it holds what was asked, so there only the
+paths listed as `absent`, and commands with `absent`, are known to be missing. `exact` has precedence over everything else.
 """
 
 from __future__ import annotations
@@ -48,7 +50,10 @@ class RootedSystem(System):
 
     def read(self, path: str, limit: int = READ_LIMIT) -> Fact[bytes]:
         """The first `limit` bytes of a recorded file."""
-        place = self.resolve(path)
+        if exact := self._system.exact.read.get(path):
+            fact = exact.fact()
+            return Found(fact.value[:limit], fact.source) if isinstance(fact, Found) else fact
+        place = self._place(path)
         if not isinstance(place, Found):
             return place
         refusal = self._forbidden(place.value)
@@ -56,19 +61,29 @@ class RootedSystem(System):
 
     def exists(self, path: str) -> bool:
         """Whether the path is recorded, links followed; what is listed as unreadable exists."""
-        return path in self._system.unreadable or isinstance(self.resolve(path), Found)
+        exact = self._system.exact.exists.get(path)
+        return exact if exact is not None else path in self._system.unreadable or isinstance(self._place(path), Found)
 
     def resolve(self, path: str) -> Fact[str]:
         """The host path with every link followed, within the recording."""
+        exact = self._system.exact.resolve.get(path)
+        return exact.fact() if exact else self._place(path)
+
+    def _place(self, path: str) -> Fact[str]:
         refusal = self._forbidden(path)
         if refusal:
             return Unreadable(refusal)
         try:
             return Found(self._rootfs.place(path), path)
         except OSError as error:
-            return failure(error)
+            gap = failure(error)
+            return _NOT_RECORDED if isinstance(gap, Absent) and not self._is_absent(path) else gap
         except ValueError:
             return Unreadable("not a path")
+
+    def _is_absent(self, path: str) -> bool:
+        """Whether a file that is not in the tree was not on the host either."""
+        return not self._system.partial or any(part in self._system.absent for part in parents(path))
 
     def _forbidden(self, path: str) -> str | None:
         """Why the path, or a folder above it, was unreadable on the host."""
@@ -77,12 +92,13 @@ class RootedSystem(System):
         return next((self._system.unreadable[part] for part in parents(path) if part in self._system.unreadable), None)
 
     def _names_in(self, path: str) -> list[str]:
-        place = self.resolve(path)
+        place = self._place(path)
         return list_folder(self._rootfs.on_disk(place.value)) if isinstance(place, Found) else []
 
     def glob(self, pattern: str, limit: int = 512) -> tuple[str, ...]:
         """Recorded paths matching a pattern, sorted."""
-        return expand(pattern, self._names_in, self.exists, limit)
+        exact = self._system.exact.glob.get(pattern)
+        return tuple(exact[:limit]) if exact is not None else expand(pattern, self._names_in, self.exists, limit)
 
     def run(self, argv: Sequence[str], timeout: float = 2.0) -> Fact[CommandResult]:
         """What the command answered when it was recorded."""
@@ -90,19 +106,16 @@ class RootedSystem(System):
 
         recorded = self._commands.get(shlex.join(argv))
         if recorded is None:
-            return Absent("no such command")
-        if recorded.error is not None:
-            return Unreadable(f"timed out after {timeout:g} s" if recorded.error == "timeout" else "permission denied")
-        return Found(CommandResult(recorded.status, recorded.stdout, recorded.stderr), argv[0])
+            return _NOT_RECORDED if self._system.partial else Absent("no such command")
+        return recorded.fact(argv[0], timeout)
 
     def which(self, name: str) -> str | None:
         """The path recorded for an executable, else an executable file of the tree on the recorded PATH."""
-        listed = self._system.which.get(name)
-        if listed is not None:
-            return listed
+        if name in self._system.which:
+            return self._system.which[name]
         folders = [name] if "/" in name else [f"{folder}/{name}" for folder in self._environment.get("PATH", "").split(":") if folder]
         for path in folders:
-            place = self.resolve(path)
+            place = self._place(path)
             if isinstance(place, Found) and find_executable(self._rootfs.on_disk(place.value), ""):
                 return path
         return None
@@ -121,6 +134,8 @@ class RootedSystem(System):
 
     def disk(self, path: str) -> Fact[DiskSpace]:
         """Space recorded for the longest prefix of the path, bytes."""
+        if exact := self._system.exact.disk.get(path):
+            return exact.fact()
         for part in parents(os.path.normpath(path)):
             if part in self._system.disk:
                 return Found(self._system.disk[part], part)
@@ -128,6 +143,8 @@ class RootedSystem(System):
 
     def writable(self, path: str) -> Fact[bool]:
         """What was recorded for the longest prefix of the path."""
+        if exact := self._system.exact.writable.get(path):
+            return exact.fact()
         for part in parents(os.path.normpath(path)):
             if part in self._system.writable:
                 return Found(self._system.writable[part], part)
@@ -135,10 +152,14 @@ class RootedSystem(System):
 
     def uname(self) -> Fact[tuple[str, str, str]]:
         """(system, kernel release, machine) as recorded."""
+        if self._system.exact.uname:
+            return self._system.exact.uname.fact()
         return Found(self._system.uname, "uname") if self._system.uname else _NOT_RECORDED
 
     def libc(self) -> Fact[tuple[str, str]]:
         """(name, version) of the C library as recorded."""
+        if self._system.exact.libc:
+            return self._system.exact.libc.fact()
         return Found(self._system.libc, "confstr") if self._system.libc else _NOT_RECORDED
 
     def http_get(
@@ -146,7 +167,4 @@ class RootedSystem(System):
     ) -> Fact[HttpAnswer]:
         """The recorded answer; another URL could not be asked."""
         recorded = self._answers.get(url)
-        if recorded is None or recorded.error is not None:
-            return Unreadable((recorded and recorded.error) or "not recorded")
-        body = recorded.body.encode()
-        return Found(HttpAnswer(recorded.status, body[:limit], recorded.url or url, truncated=len(body) > limit), url)
+        return recorded.fact(url, limit) if recorded else _NOT_RECORDED

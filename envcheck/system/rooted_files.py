@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import os
-from typing import Literal, TypeVar
+from typing import Generic, Literal, TypeVar
 
 import msgspec
 
 from envcheck.errors import InputError
 from envcheck.model.fact import Absent, Fact, Found, Unreadable
 from envcheck.system.files import read_bounded
-from envcheck.system.port import DiskSpace, NvmlReport
+from envcheck.system.port import CommandResult, DiskSpace, HttpAnswer, NvmlReport
 
 T = TypeVar("T")
 
@@ -19,12 +19,26 @@ ENTRIES = ("rootfs", "commands.json", "nvml.json", "env.json", "system.json", "h
 
 
 class RecordedCommand(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """What a command answered, or why it could not."""
+    """What a command answered, or why it could not: `error` in short, `absent` and `unreadable` in the words of the host."""
 
     status: int = 0
     stdout: str = ""
     stderr: str = ""
     error: Literal["timeout", "permission"] | None = None
+    absent: str | None = None
+    unreadable: str | None = None
+
+    def fact(self, name: str, timeout: float) -> Fact[CommandResult]:
+        """The answer of the command `name`, asked with a time limit in seconds."""
+        if self.error is not None:
+            return Unreadable(f"timed out after {timeout:g} s" if self.error == "timeout" else "permission denied")
+        if self.absent is not None:
+            return Absent(self.absent)
+        return (
+            Unreadable(self.unreadable)
+            if self.unreadable is not None
+            else Found(CommandResult(self.status, self.stdout, self.stderr), name)
+        )
 
 
 class RecordedVersion(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -55,27 +69,70 @@ class RecordedNvml(NvmlReport, frozen=True, forbid_unknown_fields=True, omit_def
         return Absent(recorded.absent) if recorded.absent is not None else Unreadable(recorded.unreadable or "not recorded")
 
 
+class RecordedFact(msgspec.Struct, Generic[T], frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """An answer word for word: exactly one of the three."""
+
+    found: T | None = None
+    source: str = ""
+    absent: str | None = None
+    unreadable: str | None = None
+
+    def fact(self) -> Fact[T]:
+        """The answer."""
+        if self.found is not None:
+            return Found(self.found, self.source)
+        return Absent(self.absent) if self.absent is not None else Unreadable(self.unreadable or "not recorded")
+
+
+class Exact(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """Answers that neither the tree nor the other fields give, by the path or pattern asked for; bytes as base64."""
+
+    read: dict[str, RecordedFact[bytes]] = {}
+    exists: dict[str, bool] = {}
+    resolve: dict[str, RecordedFact[str]] = {}
+    glob: dict[str, list[str]] = {}
+    disk: dict[str, RecordedFact[DiskSpace]] = {}
+    writable: dict[str, RecordedFact[bool]] = {}
+    uname: RecordedFact[tuple[str, str, str]] | None = None
+    libc: RecordedFact[tuple[str, str]] | None = None
+
+
 class RecordedSystem(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """What is no file.
 
-    (system, kernel release, machine); (C library, version); disk and leave to write by path prefix; executables; unreadable paths.
+    (system, kernel release, machine); (C library, version); disk and leave to write by path prefix; executables (None = not on PATH);
+    unreadable paths. `partial` = only what was asked is known, so that a file or command never asked about is no absent one; `absent` =
+    paths asked about and not there. `exact` = what else was answered.
     """
 
     uname: tuple[str, str, str] | None = None
     libc: tuple[str, str] | None = None
     disk: dict[str, DiskSpace] = {}
     writable: dict[str, bool] = {}
-    which: dict[str, str] = {}
+    which: dict[str, str | None] = {}
     unreadable: dict[str, str] = {}
+    partial: bool = False
+    absent: frozenset[str] = frozenset()
+    exact: Exact = Exact()
 
 
 class RecordedAnswer(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """The answer to one URL, `url` the final one, or why there was none."""
+    """The answer to one URL, `url` the final one, or why there was none; `data` (base64) where the body is no text."""
 
     status: int = 200
     body: str = ""
     url: str | None = None
     error: str | None = None
+    data: bytes | None = None
+    truncated: bool = False
+    source: str | None = None
+
+    def fact(self, url: str, limit: int) -> Fact[HttpAnswer]:
+        """The answer, at most `limit` bytes of its body."""
+        if self.error is not None:
+            return Unreadable(self.error)
+        body = self.body.encode() if self.data is None else self.data
+        return Found(HttpAnswer(self.status, body[:limit], self.url or url, self.truncated or len(body) > limit), self.source or url)
 
 
 def load(folder: str, name: str, kind: type[T]) -> T | None:

@@ -1,0 +1,43 @@
+"""What a variable or an address may hold that nobody else should see: told by the variable's name and by the address's form."""
+
+from __future__ import annotations
+
+import re
+
+HIDDEN = "***"
+_SECRET = ("KEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "CREDENTIAL")
+_OPTION = re.compile(r"(--[a-z-]*(?:api-key|token|secret|password)[= ]\s*)[^\s-]\S*", re.IGNORECASE)
+_COUNTS = ("_TOKENS", "_TOKENS_")  # `…_MAX_TOKENS` and `…_TOKENS_PER_…` are numbers, no secrets
+_LONGEST = 2000  # characters shown of a value
+
+
+def redacted(name: str, value: str) -> str:
+    """The value of a variable as it may be shown, at most 2,000 characters."""
+    if hides(name, value):
+        return HIDDEN
+    return redacted_urls(_OPTION.sub(rf"\1{HIDDEN}", value[:_LONGEST]))
+
+
+def hides(name: str, value: str) -> bool:
+    """Whether the name says that the whole value is to be kept; a number of tokens is no secret, an empty value none either."""
+    return bool(value) and is_secret(name) and not (value.isdecimal() and _counts(name.upper()))
+
+
+def is_secret(name: str) -> bool:
+    """Whether a variable's name says that its value is to be kept."""
+    upper = name.upper()
+    return any(word in upper for word in _SECRET)
+
+
+def _counts(upper: str) -> bool:
+    return upper.endswith(_COUNTS[0]) or _COUNTS[1] in upper
+
+
+def redacted_urls(text: str) -> str:
+    """Any URLs in `text` without user, password, query and fragment; a proxy may be written without a scheme."""
+    if "@" in text:
+        text = re.sub(r"(?<=://)[^/\s]*@", f"{HIDDEN}@", text)
+        text = re.sub(r"^[^/@\s]+:[^/\s]*@", f"{HIDDEN}@", text)
+    if "://" in text and ("?" in text or "#" in text):
+        text = re.sub(r"(\b[A-Za-z][A-Za-z0-9+.-]*://[^\s?#]*)[?#]\S*", rf"\1?{HIDDEN}", text)
+    return text
