@@ -19,7 +19,9 @@ def read_nvml(nvml: Any, library_path: str | None, tell: Tell) -> None:
     try:
         nvml.nvmlInit()
     except Exception as error:
-        tell(Opened(NvmlReport(_init_status(error), str(error)[:300], library_path=library_path)))
+        status = _status(error)
+        detail = str(error) if status != "BindingBroken" else f"nvmlInit: {type(error).__name__}: {error}"
+        tell(Opened(NvmlReport(status, detail[:300], library_path=library_path)))
         return
     # No nvmlShutdown: the process ends right after, and on a sick driver it is one more call that can hang.
     guard = Guard(nvml)
@@ -31,14 +33,14 @@ def read_nvml(nvml: Any, library_path: str | None, tell: Tell) -> None:
         library_path=library_path,
         errors=guard.errors,
     )
-    count = guard.read("count", "nvmlDeviceGetCount")
-    if count is None:
-        why = guard.errors.pop("count")
-        tell(Opened(structs.replace(report, status=why, detail="nvmlDeviceGetCount")))
+    try:
+        count = int(nvml.nvmlDeviceGetCount())
+    except Exception as error:
+        tell(Opened(structs.replace(report, status=_status(error), detail="nvmlDeviceGetCount")))
         return
-    tell(Opened(structs.replace(report, gpu_count=int(count))))
+    tell(Opened(structs.replace(report, gpu_count=count)))
     handles: dict[int, Any] = {}
-    for index in range(min(int(count), _MAX_GPUS)):
+    for index in range(min(count, _MAX_GPUS)):
         gpu, handle = read_gpu(nvml, index)
         tell(DeviceRead(gpu))
         if handle is not None:
@@ -58,6 +60,6 @@ def _cuda_version(guard: Guard) -> int | None:
     return version if isinstance(version, int) and version > 0 else None
 
 
-def _init_status(error: Exception) -> str:
-    name = error_name(error)
-    return "BindingBroken" if name == "NotInModule" else name
+def _status(error: Exception) -> str:
+    """NVML's own error by name; anything else means that the module named `pynvml` is not the binding, or not whole."""
+    return error_name(error) if type(error).__name__.startswith("NVMLError") else "BindingBroken"
