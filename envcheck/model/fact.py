@@ -22,7 +22,7 @@ class Unanswered(msgspec.Struct, frozen=True):
 class Found(msgspec.Struct, Generic[T], frozen=True, tag="found"):
     """A value and where it came from, as a person would name the place: a path, a command, `NVML`, `--python`.
 
-    `tried` = the sources asked before this one, which had no answer; the same for a gap, where it leaves out the one cited.
+    `tried` = the sources asked before this one, which had no answer; of a gap, where several were asked, all of them, the cited one too.
     """
 
     value: T

@@ -6,10 +6,12 @@ from typing import Any
 
 import msgspec
 from msgspec import UNSET
+from msgspec.structs import replace
 
 from envcheck.model.fact import Absent, Fact, Found, Unreadable
 from envcheck.model.host import (
     SCHEMA,
+    Attempt,
     Cloud,
     Container,
     Cudnn,
@@ -52,6 +54,7 @@ PARTS: dict[str, type[msgspec.Struct]] = {
     "interconnect": Interconnect,
 }
 WHOLES = tuple(name for name in HostReport.__struct_fields__ if name not in PARTS and name not in ("schema", "provenance"))
+_MOST_TRIED = 64
 _NOT_PROBED = Unreadable("not looked at")
 
 
@@ -60,8 +63,11 @@ def document_paths() -> tuple[str, ...]:
     return (*WHOLES, *(f"{part}.{field}" for part, kind in PARTS.items() for field in kind.__struct_fields__))
 
 
-def assemble(facts: Facts) -> HostReport:
-    """The report: a found fact's value, None where it is known to be absent, a missing key where nobody knows."""
+def assemble(facts: Facts, *, explain: bool = False) -> HostReport:
+    """The report: a found fact's value, None where it is known to be absent, a missing key where nobody knows.
+
+    `explain` = with every source that was asked for a fact, in order.
+    """
     states = {path: facts.get(path, _NOT_PROBED) for path in document_paths()} | facts
     values: dict[str, Any] = {name: _value(states[name]) for name in WHOLES}
     for part, kind in PARTS.items():
@@ -69,7 +75,8 @@ def assemble(facts: Facts) -> HostReport:
         values[part], gap = _part(kind, fields)
         if gap:
             states[part] = gap
-    provenance = {path: _provenance(states[path]) for path in sorted(states)}
+    told = explained if explain else _provenance
+    provenance = {path: told(states[path]) for path in sorted(states)}
     return HostReport(schema=SCHEMA, **values, provenance=provenance)
 
 
@@ -93,3 +100,14 @@ def _provenance(fact: Fact[Any]) -> Provenance:
     if isinstance(fact, Found):
         return Provenance("found", source=fact.source)
     return Provenance("absent" if isinstance(fact, Absent) else "unreadable", why=fact.why)
+
+
+def explained(fact: Fact[Any]) -> Provenance:
+    """The provenance with every source asked, the one that answered last."""
+    own = _provenance(fact)
+    asked = [Attempt(one.state, one.why) for one in fact.tried[:_MOST_TRIED]]
+    if isinstance(fact, Found):
+        asked.append(Attempt("found", fact.source))
+    elif not asked:
+        asked.append(Attempt("absent" if isinstance(fact, Absent) else "unreadable", fact.why))
+    return replace(own, tried=asked)

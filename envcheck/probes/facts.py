@@ -40,7 +40,7 @@ def read_line(system: System, path: str) -> Fact[str]:
 def first_found(candidates: Iterable[Fact[T]]) -> Fact[T]:
     """The first found fact; else the first that could not be read, for then nobody knows; else absent.
 
-    `candidates` may be a generator: what comes after a found fact is never looked at.
+    `candidates` may be a generator: what comes after a found fact is never looked at. Every gap met is kept in the answer's `tried`.
     """
     gaps: list[Absent | Unreadable] = []
     for fact in candidates:
@@ -48,13 +48,15 @@ def first_found(candidates: Iterable[Fact[T]]) -> Fact[T]:
             return replace(fact, tried=(*_unanswered(gaps), *fact.tried)) if gaps else fact
         gaps.append(fact)
     cited = next((gap for gap in gaps if isinstance(gap, Unreadable)), gaps[0] if gaps else Absent("nowhere to look"))
-    return replace(cited, tried=(*_unanswered(gap for gap in gaps if gap is not cited), *cited.tried)) if len(gaps) > 1 else cited
+    return replace(cited, tried=tuple(_unanswered(gaps))) if len(gaps) > 1 else cited
 
 
 def _unanswered(gaps: Iterable[Absent | Unreadable]) -> Iterator[Unanswered]:
     for gap in gaps:
-        yield from gap.tried
-        yield Unanswered("absent" if isinstance(gap, Absent) else "unreadable", gap.why)
+        if gap.tried:
+            yield from gap.tried
+        else:
+            yield Unanswered("absent" if isinstance(gap, Absent) else "unreadable", gap.why)
 
 
 def all_of(paths: Iterable[str], fact: Absent | Unreadable) -> Facts:
