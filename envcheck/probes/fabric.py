@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from envcheck.model.fact import Absent, Fact, Found, Unreadable
 from envcheck.probes.container import kind
-from envcheck.probes.facts import Facts, all_of
+from envcheck.probes.facts import Facts, all_of, first_found
 from envcheck.probes.look import Look, nvml
 from envcheck.probes.pci_bus import functions, nvidia
 
@@ -13,6 +15,8 @@ _SERVICE = "nvidia-fabricmanager"
 _COMM = "nv-fabricmanage"  # the kernel keeps fifteen letters of `nv-fabricmanager`
 _BINARY = "/usr/bin/nv-fabricmanager"
 _UNITS = tuple(f"{folder}/systemd/system/{_SERVICE}.service" for folder in ("/usr/lib", "/lib", "/etc"))
+# Where systemd keeps its services' control groups: version 2, then the trees of version 1.
+_SLICES = ("/sys/fs/cgroup/system.slice", "/sys/fs/cgroup/systemd/system.slice")
 _PROCESSES = 4096
 _ORDER = ("not-started", "in-progress", "completed")  # the least advanced GPU speaks for the host
 
@@ -53,25 +57,66 @@ def state(look: Look) -> Fact[str]:
 
 
 def manager(look: Look) -> Fact[str]:
-    """`running`, `stopped` or `absent`, by systemd, else by the processes."""
-    answer = look.system.run(("systemctl", "is-active", _SERVICE))
-    word = answer.value.stdout.strip() if isinstance(answer, Found) else ""
-    if word in ("active", "activating", "reloading"):
-        return Found("running", f"systemctl is-active {_SERVICE}")
+    """`running`, `stopped` or `absent`: by the service's control group, else by systemd, else by the processes.
+
+    Once every GPU says that the fabric is up, nothing depends on it, and the last two cost a process or a walk through all of them.
+    """
+    return first_found(_manager(look))
+
+
+def _needed(look: Look) -> bool:
+    reached = state(look)
+    return look.full or not (isinstance(reached, Found) and reached.value == "completed")
+
+
+def _manager(look: Look) -> Iterator[Fact[str]]:
+    inside = isinstance(look.once(kind), Found)
+    yield _by_control_group(look, inside)
+    if not _needed(look):
+        yield Unreadable("not looked at; `envcheck probe` does")
+        return
+    yield _by_systemctl(look)
     if _in_processes(look):
-        return Found("running", "/proc")
-    if word in ("inactive", "failed", "deactivating", "unknown"):
-        return Found("stopped" if _installed(look) else "absent", f"systemctl is-active {_SERVICE}")
-    if isinstance(look.once(kind), Found):
-        return Unreadable("the host's services cannot be seen from inside a container")
-    return Found("stopped" if _installed(look) else "absent", "/proc")
+        yield Found("running", "/proc")
+    elif inside:
+        yield Unreadable("the host's services cannot be seen from inside a container")
+    else:
+        yield _down(look, "/proc")
 
 
-def _installed(look: Look) -> bool:
-    return any(look.system.exists(path) for path in (_BINARY, *_UNITS))
+def _by_control_group(look: Look, inside: bool) -> Fact[str]:
+    """Systemd makes a control group for each service that runs; a container shows its own groups at most."""
+    for slices in _SLICES:
+        if look.system.exists(f"{slices}/{_SERVICE}.service"):
+            return Found("running", f"{slices}/{_SERVICE}.service")
+        if not inside and _needed(look) and look.system.exists(slices):
+            return Found("running", "/proc") if _in_processes(look) else _down(look, slices)
+    return Unreadable(f"{_SLICES[0]}: no control groups of services")
+
+
+def _by_systemctl(look: Look) -> Fact[str]:
+    source = f"systemctl is-active {_SERVICE}"
+    answer = look.system.run(("systemctl", "is-active", _SERVICE))
+    if not isinstance(answer, Found):
+        return Unreadable(f"systemctl: {answer.why}")
+    word = answer.value.stdout.strip()
+    if word in ("active", "activating", "reloading"):
+        return Found("running", source)
+    if word not in ("inactive", "failed", "deactivating", "unknown"):
+        return Unreadable(f"{source}: {word[:60] or 'no answer'}")
+    return Found("running", "/proc") if _in_processes(look) else _down(look, source)
+
+
+def _down(look: Look, source: str) -> Found[str]:
+    return Found("stopped" if any(look.system.exists(path) for path in (_BINARY, *_UNITS)) else "absent", source)
 
 
 def _in_processes(look: Look) -> bool:
+    """Also where nothing but a container of its own runs it, as operators of clusters do."""
+    return look.once(_manager_runs)
+
+
+def _manager_runs(look: Look) -> bool:
     for path in look.system.glob("/proc/[0-9]*/comm", _PROCESSES):
         name = look.line(path)
         if isinstance(name, Found) and name.value.startswith(_COMM):

@@ -13,9 +13,10 @@ from envcheck.model.host import Gpu
 from envcheck.model.units import MIB
 from envcheck.probes.driver import NO_DRIVER, kernel_version
 from envcheck.probes.facts import Facts
+from envcheck.probes.gpu_details import unread, with_details
 from envcheck.probes.look import Look, nvml
 from envcheck.probes.memory import available_mib, total_mib
-from envcheck.probes.pci_bus import functions, nvidia
+from envcheck.probes.pci_bus import BUS, functions, nvidia
 from envcheck.system.port import NvmlGpu, NvmlMigDevice, NvmlReport
 
 FIELDS = ("gpus",)
@@ -65,16 +66,18 @@ def _entries(look: Look, device: NvmlGpu) -> list[tuple[Gpu, dict[str, str]]]:
     gpu = to_gpu(device)
     if gpu.unified_memory is True:
         gpu = _with_system_memory(look, gpu)
+    if not device.lost:
+        gpu = _with_numa_node(look, gpu)
     if device.mig_current and device.mig_devices:
         return [(_slice(gpu, part), {**device.errors, **part.errors}) for part in device.mig_devices]
     return [(gpu, device.errors)]
 
 
 def _gaps(gpu: Gpu, errors: dict[str, str]) -> Iterator[tuple[str, Unreadable]]:
-    for field, read in _READS.items():
-        if getattr(gpu, field) is UNSET:
-            lost = gpu.error if isinstance(gpu.error, str) else "does not say"
-            yield field, Unreadable(f"NVML: {errors.get(read, lost)}")
+    known = ((field, read) for field, read in _READS.items() if getattr(gpu, field) is UNSET)
+    silent = gpu.error if isinstance(gpu.error, str) else "does not say"
+    for field, read in (*known, *unread(gpu)):
+        yield field, Unreadable(f"NVML: {errors.get(read, silent)}")
 
 
 def to_gpu(device: NvmlGpu) -> Gpu:
@@ -83,7 +86,7 @@ def to_gpu(device: NvmlGpu) -> Gpu:
         return Gpu(index=device.index, error=device.lost)
     gone = next((f"{read}: {name}" for read, name in device.errors.items() if name in _GONE), UNSET)
     capability = device.compute_capability
-    return Gpu(
+    gpu = Gpu(
         index=device.index,
         name=_or_unset(device.name),
         uuid=_or_unset(device.uuid),
@@ -96,6 +99,7 @@ def to_gpu(device: NvmlGpu) -> Gpu:
         unified_memory=device.memory_total_bytes is None and device.errors.get("memory", "NotSupported") == "NotSupported",
         error=gone,
     )
+    return with_details(gpu, device)
 
 
 def bus_address(bus_id: str | None) -> str | None:
@@ -130,6 +134,16 @@ def _with_system_memory(look: Look, gpu: Gpu) -> Gpu:
         memory_mib=total.value if isinstance(total, Found) else UNSET,
         memory_free_mib=free.value if isinstance(free, Found) else UNSET,
     )
+
+
+def _with_numa_node(look: Look, gpu: Gpu) -> Gpu:
+    """The node whose memory is near by the bus, None where the firmware names none; NVML's own answer is about GPUs that are nodes."""
+    if not isinstance(gpu.pci_bus_id, str):
+        return gpu
+    fact = look.line(f"{BUS}/{gpu.pci_bus_id}/numa_node")
+    if not isinstance(fact, Found) or not re.fullmatch(r"-1|\d{1,4}", fact.value):
+        return gpu
+    return replace(gpu, numa_node=None if fact.value == "-1" else int(fact.value))
 
 
 def _slice(gpu: Gpu, part: NvmlMigDevice) -> Gpu:
