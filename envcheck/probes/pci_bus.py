@@ -40,10 +40,10 @@ def parse_uevent(text: str) -> PciFunction | None:
 
 def functions(look: Look) -> Fact[tuple[PciFunction, ...]]:
     """Every function on the bus."""
-    paths = look.system.glob(f"{BUS}/*/uevent", _LIMIT)
-    if not paths:
+    folders = look.system.glob(f"{BUS}/*", _LIMIT)
+    if not folders:
         return Absent("no PCI bus") if not look.system.exists(BUS) else Absent("nothing on the PCI bus")
-    texts = [look.text(path, 1024) for path in paths]
+    texts = [look.text(f"{folder}/uevent", 1024) for folder in folders]
     read = [parse_uevent(fact.value) for fact in texts if isinstance(fact, Found)]
     if not read:
         return next((fact for fact in texts if isinstance(fact, Unreadable)), Unreadable(f"nothing readable under {BUS}"))
