@@ -17,6 +17,7 @@ from envcheck.probes import (
     container,
     container_runtime,
     cpu,
+    cuda_home,
     cudnn,
     disk,
     driver,
@@ -24,9 +25,11 @@ from envcheck.probes import (
     fabric,
     gpus,
     interconnect,
+    kernel_log,
     kernel_modules,
     libcuda,
     limits,
+    loader_folders,
     memory,
     nccl,
     operating_system,
@@ -68,6 +71,8 @@ PROBES: tuple[Probe, ...] = (
     Probe("nccl", nccl.FIELDS, nccl.probe),
     Probe("tools", tools.FIELDS, tools.probe),
     Probe("toolkits", toolkits.FIELDS, toolkits.probe),
+    Probe("cuda home", cuda_home.FIELDS, cuda_home.probe),
+    Probe("loader folders", loader_folders.FIELDS, loader_folders.probe),
     Probe("memory", memory.FIELDS, memory.probe),
     Probe("cpu", cpu.FIELDS, cpu.probe),
     Probe("limits", limits.FIELDS, limits.probe),
@@ -86,6 +91,7 @@ PROBES: tuple[Probe, ...] = (
     Probe("fabric", fabric.FIELDS, fabric.probe),
     Probe("processes", processes.FIELDS, processes.probe),
     Probe("kernel modules", kernel_modules.FIELDS, kernel_modules.probe),
+    Probe("kernel log", kernel_log.FIELDS, kernel_log.probe),
 )
 # Facts that only another command measures.
 _ELSEWHERE = ("observed", "network")
