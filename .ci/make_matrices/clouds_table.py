@@ -1,116 +1,16 @@
-"""Clouds and rental platforms with the signs that files and variables give of them, typed by hand from the collected words.
+"""Clouds with the signs that files give of them and what their metadata services tell, typed by hand from the collected words.
 
-Platforms come first: what rents out a machine of a cloud is the more telling answer. Files under /sys/class/dmi/id show the host even
-in a container. What proves nothing is left out: QEMU, OpenStack Nova, Microsoft Corporation without its asset tag.
+Files under /sys/class/dmi/id show the host even in a container. What proves nothing tells at most a virtual machine: QEMU, OpenStack
+Nova, Microsoft Corporation without its asset tag. A metadata service is asked only for type and region; its names are left out where only
+a name server of the cloud knows them.
 """
 
-# ruff: noqa: D103  # a conversion script: its steps are small and named, and are called from one place
+from platforms_table import PLATFORMS
+from signs import CLOUD_INIT, DMI, NOTHING, PUBLIC, asks, cloud_id, dmi, file, file_tells
 
-DMI = "/sys/class/dmi/id/"
-CLOUD_INIT = "canonical/cloud-init: tools/ds-identify and its data sources"
-PUBLIC = "public repositories that test for it"
+LINK_LOCAL = "http://169.254.169.254"
+HUAWEI = "https://support.huaweicloud.com/intl/en-us/usermanual-ecs/ecs_03_0166.html"
 
-
-def dmi(name, pattern, confidence):
-    return {"kind": "file", "path": DMI + name, "pattern": pattern, "confidence": confidence}
-
-
-def exists(path, confidence):
-    return {"kind": "file", "path": path, "confidence": confidence}
-
-
-def env(name, confidence, pattern=None):
-    sign = {"kind": "env", "name": name, "confidence": confidence}
-    return sign | {"pattern": pattern} if pattern else sign
-
-
-PLATFORMS = [
-    {
-        "id": "autodl",
-        "name": "AutoDL",
-        "mainland": True,
-        "sources": [PUBLIC, "https://www.autodl.com/docs/network_turbo/"],
-        "note": "The variables may be missing in a shell that is no login shell; /etc/network_turbo sets a proxy for GitHub and the hub.",
-        "signs": [
-            env("AutoDLContainerUUID", "public_code"),
-            env("AutoDLRegion", "public_code"),
-            env("AutoDLDataCenter", "public_code"),
-            exists("/etc/network_turbo", "public_code"),
-            exists("/root/autodl-tmp", "public_code"),
-        ],
-    },
-    {
-        "id": "runpod",
-        "name": "RunPod",
-        "sources": ["runpod/docs: pods/templates/environment-variables.mdx"],
-        "signs": [env("RUNPOD_POD_ID", "vendor_doc"), env("RUNPOD_ENDPOINT_ID", "vendor_doc"), env("RUNPOD_DC_ID", "vendor_doc")],
-    },
-    {
-        "id": "vastai",
-        "name": "Vast.ai",
-        "sources": ["vast-ai/docs: guides/instances/docker-environment.mdx"],
-        "note": "CONTAINER_ID and GPU_COUNT are set too, but are anyone's names.",
-        "signs": [env("VAST_CONTAINERLABEL", "vendor_doc")],
-    },
-    {
-        "id": "modal",
-        "name": "Modal",
-        "sources": ["https://modal.com/docs/guide/environment_variables"],
-        "signs": [env("MODAL_TASK_ID", "vendor_doc"), env("MODAL_IMAGE_ID", "vendor_doc")],
-    },
-    {
-        "id": "paperspace",
-        "name": "Paperspace",
-        "sources": [PUBLIC],
-        "signs": [env("PAPERSPACE_METRIC_WORKLOAD_ID", "public_code")],
-    },
-    {
-        "id": "colab",
-        "name": "Google Colab",
-        "sources": [PUBLIC],
-        "signs": [env("COLAB_RELEASE_TAG", "public_code"), env("COLAB_BACKEND_VERSION", "public_code")],
-    },
-    {
-        "id": "kaggle",
-        "name": "Kaggle",
-        "sources": [PUBLIC],
-        "note": "Other KAGGLE_ variables are credentials that ordinary machines have too.",
-        "signs": [env("KAGGLE_KERNEL_RUN_TYPE", "public_code"), exists("/kaggle/working", "public_code")],
-    },
-    {
-        "id": "lambda",
-        "name": "Lambda",
-        "sources": ["looked for in public material, nothing found"],
-        "signs": [],
-    },
-    {
-        "id": "coreweave",
-        "name": "CoreWeave",
-        "sources": ["looked for in public material, nothing found"],
-        "note": "Bare-metal Kubernetes without a sign of its own.",
-        "signs": [],
-    },
-    {
-        "id": "wsl2",
-        "name": "WSL 2",
-        "sources": ["NVIDIA/nvidia-container-toolkit: pkg/nvcdi/device-wsl.go", CLOUD_INIT],
-        "note": "The driver is Windows': a Linux driver must never be planned.",
-        "signs": [
-            {"kind": "file", "path": "/proc/sys/kernel/osrelease", "pattern": "microsoft", "confidence": "general_knowledge"},
-            exists("/dev/dxg", "reference"),
-        ],
-    },
-    {
-        "id": "kubernetes",
-        "name": "Kubernetes",
-        "sources": ["Kubernetes documentation: environment of a pod"],
-        "note": "Says nothing of the cloud below.",
-        "signs": [
-            env("KUBERNETES_SERVICE_HOST", "general_knowledge"),
-            exists("/var/run/secrets/kubernetes.io/serviceaccount/namespace", "general_knowledge"),
-        ],
-    },
-]
 HOSTS = [
     {
         "id": "azure",
@@ -119,14 +19,25 @@ HOSTS = [
         "mainland_regions": ["chinaeast", "chinanorth"],
         "sources": [CLOUD_INIT],
         "note": "sys_vendor `Microsoft Corporation` is any Hyper-V guest.",
-        "signs": [dmi("chassis_asset_tag", r"^7783-7084-3265-9085-8269-3286-77\s*$", "reference")],
+        "signs": [dmi("chassis_asset_tag", "7783-7084-3265-9085-8269-3286-77", "reference"), cloud_id("azure")],
+        "metadata": {
+            "base": LINK_LOCAL,
+            "headers": {"Metadata": "true"},
+            "questions": [asks("/metadata/instance?api-version=2021-08-01", instance_type="compute.vmSize", region="compute.location")],
+            "proves": True,
+        },
     },
     {
         "id": "oracle",
         "name": "Oracle Cloud",
         "name_zh": "甲骨文云",
         "sources": [CLOUD_INIT],
-        "signs": [dmi("chassis_asset_tag", r"^OracleCloud\.com\s*$", "reference")],
+        "signs": [dmi("chassis_asset_tag", "OracleCloud.com", "reference"), cloud_id("oracle")],
+        "metadata": {
+            "base": LINK_LOCAL,
+            "headers": {"Authorization": "Bearer Oracle"},
+            "questions": [asks("/opc/v2/instance/canonicalRegionName", region=""), asks("/opc/v2/instance/shape", instance_type="")],
+        },
     },
     {
         "id": "aliyun",
@@ -154,7 +65,18 @@ HOSTS = [
         ],
         "sources": [CLOUD_INIT, "RedHatInsights/insights-core: cloud_provider.py"],
         "note": "Bare-metal instances show another product name; the maker begins with Alibaba there too. cn-hongkong is abroad.",
-        "signs": [dmi("product_name", r"^Alibaba Cloud ECS\s*$", "reference"), dmi("sys_vendor", r"^Alibaba", "public_code")],
+        "signs": [
+            dmi("product_name", "Alibaba Cloud ECS", "reference"),
+            cloud_id("aliyun"),
+            dmi("sys_vendor", "Alibaba", "public_code", "starts"),
+        ],
+        "metadata": {
+            "base": "http://100.100.100.200",
+            "questions": [
+                asks("/latest/meta-data/region-id", region=""),
+                asks("/latest/meta-data/instance/instance-type", instance_type=""),
+            ],
+        },
     },
     {
         "id": "tencent",
@@ -162,8 +84,19 @@ HOSTS = [
         "name_zh": "腾讯云",
         "mainland": True,
         "mainland_regions": [f"ap-{city}" for city in ["beijing", "shanghai", "guangzhou", "shenzhen", "nanjing", "chengdu", "chongqing"]],
-        "sources": ["kernel logs that name the hardware `Tencent Cloud CVM`"],
-        "signs": [dmi("sys_vendor", r"^Tencent Cloud\s*$", "kernel_log"), dmi("product_name", r"^CVM\s*$", "kernel_log")],
+        "sources": [
+            "kernel logs that name the hardware `Tencent Cloud CVM`",
+            "https://www.tencentcloud.com/document/product/213/4934",
+            "public repositories that ask 169.254.0.23 instead of metadata.tencentyun.com",
+        ],
+        "signs": [dmi("sys_vendor", "Tencent Cloud", "kernel_log"), dmi("product_name", "CVM", "kernel_log")],
+        "metadata": {
+            "base": "http://169.254.0.23",
+            "questions": [
+                asks("/latest/meta-data/placement/region", region=""),
+                asks("/latest/meta-data/instance/instance-type", instance_type=""),
+            ],
+        },
     },
     {
         "id": "huawei",
@@ -171,14 +104,18 @@ HOSTS = [
         "name_zh": "华为云",
         "mainland": True,
         "mainland_regions": ["cn-"],
-        "sources": [CLOUD_INIT, "kernel logs that name the hardware `Huawei Cloud OpenStack Nova`", PUBLIC],
-        "note": "ModelArts often means Ascend processors.",
+        "sources": [CLOUD_INIT, "kernel logs that name the hardware `Huawei Cloud OpenStack Nova`", HUAWEI],
         "signs": [
-            dmi("chassis_asset_tag", r"^HUAWEICLOUD\s*$", "reference"),
-            dmi("sys_vendor", r"^Huawei Cloud\s*$", "kernel_log"),
-            env("MA_NUM_HOSTS", "public_code"),
-            exists("/home/ma-user", "public_code"),
+            dmi("chassis_asset_tag", "HUAWEICLOUD", "reference"),
+            dmi("sys_vendor", "Huawei Cloud", "kernel_log"),
         ],
+        "metadata": {
+            "base": LINK_LOCAL,
+            "questions": [
+                asks("/latest/meta-data/placement/availability-zone", take="zone", region=""),
+                asks("/latest/meta-data/instance-type", instance_type=""),
+            ],
+        },
     },
     {
         "id": "volcengine",
@@ -186,9 +123,13 @@ HOSTS = [
         "name_zh": "火山引擎",
         "mainland": True,
         "mainland_regions": ["cn-beijing", "cn-shanghai", "cn-guangzhou"],
-        "sources": [PUBLIC],
-        "note": "Signs of its machine learning platform; the firmware's strings of a plain instance were not found.",
-        "signs": [env("MLP_WORKER_NUM", "public_code"), env("MLP_ROLE_INDEX", "public_code"), env("MLP_WORKER_0_HOST", "public_code")],
+        "sources": [NOTHING, "https://docs.byteplus.com/en/docs/ecs/Viewing-instance-metadata"],
+        "note": "The firmware's strings of an instance were not found; its machine learning platform shows itself.",
+        "signs": [],
+        "metadata": {
+            "base": "http://100.96.0.96",
+            "questions": [asks("/latest/region_id", region=""), asks("/latest/instance_type_id", instance_type="")],
+        },
     },
     {
         "id": "baidu",
@@ -196,14 +137,15 @@ HOSTS = [
         "name_zh": "百度智能云",
         "mainland": True,
         "sources": ["one host inventory that says `Baidu Cloud BCC/KVM`"],
-        "signs": [dmi("sys_vendor", r"^Baidu Cloud\s*$", "weak")],
+        "signs": [dmi("sys_vendor", "Baidu Cloud", "weak")],
     },
     {
         "id": "kingsoft",
         "name": "Kingsoft Cloud",
         "name_zh": "金山云",
         "mainland": True,
-        "sources": ["looked for in public material, nothing found"],
+        "sources": [NOTHING],
+        "note": "Its metadata service has a name but no address that is the same everywhere.",
         "signs": [],
     },
     {
@@ -211,8 +153,16 @@ HOSTS = [
         "name": "UCloud",
         "name_zh": "优刻得",
         "mainland": True,
-        "sources": ["looked for in public material, nothing found"],
+        "sources": [NOTHING, "https://docs.ucloud.cn/uhost/guide/metadata/metadata-server"],
+        "note": "The firmware's strings of an instance were not found.",
         "signs": [],
+        "metadata": {
+            "base": "http://100.80.80.80",
+            "questions": [
+                asks("/meta-data/latest/uhost/region", region=""),
+                asks("/meta-data/latest/uhost/machine-type", instance_type=""),
+            ],
+        },
     },
     {
         "id": "jdcloud",
@@ -220,8 +170,18 @@ HOSTS = [
         "name_zh": "京东云",
         "mainland": True,
         "mainland_regions": ["cn-"],
-        "sources": ["kernel logs that name the hardware `JD JCloud Iaas Jvirt`"],
-        "signs": [dmi("product_name", r"^JCloud Iaas Jvirt\s*$", "kernel_log")],
+        "sources": [
+            "kernel logs that name the hardware `JD JCloud Iaas Jvirt`",
+            "https://docs.jdcloud.com/en/virtual-machines/instance-metadata",
+        ],
+        "signs": [dmi("product_name", "JCloud Iaas Jvirt", "kernel_log")],
+        "metadata": {
+            "base": LINK_LOCAL,
+            "questions": [
+                asks("/metadata/latest/placement/region", region=""),
+                asks("/metadata/latest/instance-type", instance_type=""),
+            ],
+        },
     },
     {
         "id": "gcp",
@@ -230,11 +190,20 @@ HOSTS = [
         "sources": [CLOUD_INIT, "RedHatInsights/insights-core: cloud_provider.py", PUBLIC],
         "note": "product_serial is root's to read.",
         "signs": [
-            dmi("product_name", r"^Google Compute Engine\s*$", "reference"),
-            dmi("product_serial", r"^GoogleCloud-", "reference"),
-            dmi("bios_vendor", r"google", "public_code"),
-            env("AIP_MODEL_DIR", "public_code"),
+            dmi("product_name", "Google Compute Engine", "reference"),
+            cloud_id("gce"),
+            dmi("product_serial", "GoogleCloud-", "reference", "starts"),
+            dmi("bios_vendor", "google", "public_code", "contains"),
         ],
+        "metadata": {
+            "base": LINK_LOCAL,
+            "headers": {"Metadata-Flavor": "Google"},
+            "questions": [
+                asks("/computeMetadata/v1/instance/zone", take="zone", begins="projects/", region=""),
+                asks("/computeMetadata/v1/instance/machine-type", take="last-part", begins="projects/", instance_type=""),
+            ],
+            "proves": True,
+        },
     },
     {
         "id": "aws",
@@ -247,16 +216,42 @@ HOSTS = [
             "RedHatInsights/insights-core: cloud_provider.py",
             PUBLIC,
         ],
-        "note": "product_uuid is root's to read.",
+        "note": "product_uuid is root's to read. A service that insists on a session token cannot be asked: that takes a PUT.",
         "signs": [
-            dmi("sys_vendor", r"^Amazon EC2\s*$", "public_code"),
-            {"kind": "file", "path": "/sys/hypervisor/uuid", "pattern": "^ec2", "confidence": "reference"},
-            dmi("product_uuid", r"^ec2", "reference"),
-            dmi("bios_vendor", r"amazon", "public_code"),
-            dmi("product_version", r"amazon", "public_code"),
-            exists("/opt/ml/metadata/resource-metadata.json", "public_code"),
-            env("SM_CURRENT_INSTANCE_TYPE", "public_code"),
+            dmi("sys_vendor", "Amazon EC2", "public_code"),
+            cloud_id("aws"),
+            file("/sys/hypervisor/uuid", "ec2", "reference", "starts"),
+            dmi("product_uuid", "ec2", "reference", "starts"),
+            dmi("bios_vendor", "amazon", "public_code", "contains"),
+            dmi("product_version", "amazon", "public_code", "contains"),
+        ],
+        "tells": [file_tells("instance_type", DMI + "product_name", take="type")],
+        "metadata": {
+            "base": LINK_LOCAL,
+            "questions": [asks("/latest/dynamic/instance-identity/document", instance_type="instanceType", region="region")],
+            "proves": True,
+        },
+    },
+]
+GUESTS = [
+    {
+        "id": "virtual-machine",
+        "name": "a virtual machine",
+        "name_zh": "虚拟机",
+        "level": "guest",
+        "sources": ["common knowledge: what hypervisors write into the firmware tables of their guests"],
+        "note": "No provider: such a guest may be anybody's, and several clouds write nothing more.",
+        "signs": [
+            dmi("sys_vendor", "QEMU", "general_knowledge"),
+            dmi("sys_vendor", "Red Hat", "general_knowledge"),
+            dmi("sys_vendor", "KubeVirt", "general_knowledge"),
+            dmi("sys_vendor", "OpenStack Foundation", "general_knowledge"),
+            dmi("product_name", "OpenStack Nova", "general_knowledge"),
+            dmi("sys_vendor", "Xen", "general_knowledge"),
+            dmi("sys_vendor", "VMware, Inc.", "general_knowledge"),
+            dmi("product_name", "Virtual Machine", "general_knowledge"),
+            dmi("product_name", "KVM", "general_knowledge", "contains"),
         ],
     },
 ]
-CLOUDS = [entry | {"level": "platform"} for entry in PLATFORMS] + HOSTS
+CLOUDS = [*PLATFORMS, *HOSTS, *GUESTS]

@@ -106,6 +106,28 @@ HUBS = [
         "By VLLM_USE_MODELSCOPE=true and the modelscope package; ids are ModelScope's own.",
     ),
 ]
+REGISTRIES = [
+    record(
+        Mirror,
+        sources=["Docker's documentation: the registry's API, version 2"],
+        id="docker-hub",
+        kind="image-registry",
+        url="https://registry-1.docker.io",
+        scope="public",
+        upstream=True,
+        layout="registry",
+    ),
+    record(
+        Mirror,
+        sources=["DaoCloud/public-image-mirror@871a1e72 README, allows.txt"],
+        note="White-listed and rate-limited; vLLM's images are among those allowed.",
+        id="daocloud",
+        kind="image-registry",
+        url="https://docker.m.daocloud.io",
+        scope="public",
+        layout="registry",
+    ),
+]
 PYTHONS = record(
     Mirror,
     sources=["uv's default for UV_PYTHON_INSTALL_MIRROR"],
@@ -134,7 +156,7 @@ def python_mirror(row):
 def mirrors(facts):
     made = [index_mirror(row) for row in facts["pypi"] if row["id"] not in UNUSED]
     made += [torch_mirror(row) for row in facts["pytorch_wheels"] if row["url"] != "-"]
-    made += [*HUBS, PYTHONS, *(python_mirror(row) for row in facts["uv"]["python_install_mirrors"])]
+    made += [*HUBS, *REGISTRIES, PYTHONS, *(python_mirror(row) for row in facts["uv"]["python_install_mirrors"])]
     return sorted(made, key=lambda mirror: (mirror.kind, mirror.id))
 
 
@@ -142,7 +164,8 @@ def clouds(order, known):
     """The hand-typed providers with their mirrors, in the order in which their signs are tried."""
     made = []
     for fields in CLOUDS:
-        wanted = order.get(fields["id"]) or (order["other mainland"] if fields.get("mainland") else [])
+        owner = fields.get("provider") or fields["id"]
+        wanted = (order.get(owner) or order["other mainland"]) if fields.get("mainland") else []
         made.append(record(CloudProvider, **fields, mirrors=[mirror for mirror in wanted if mirror in known]))
     return made
 

@@ -30,12 +30,16 @@ SERVE_SETTINGS: dict[str, Any] = {"ignore_unknown_options": True, "help_option_n
 
 
 class Common(msgspec.Struct, frozen=True):
-    """What was asked about how to look and how to answer; `overrides` are host facts by dotted path."""
+    """What was asked about how to look and how to answer; `overrides` are host facts by dotted path.
+
+    `network` = the host's own places may be asked over the network; never with `offline`.
+    """
 
     host: str | None = None
     output: Literal["text", "json"] = "text"
     lang: Lang = "en"
     offline: bool = False
+    network: bool = False
     matrix_dir: str | None = None
     verbose: bool = False
     quiet: bool = False
@@ -59,6 +63,7 @@ _HOST = (
         "--host", callback=said, metavar="SRC", help="A host report (JSON file or `-`) or a recorded directory, instead of this machine."
     ),
     click.option("--python", callback=said, metavar="PATH", help="The interpreter whose packages are looked at."),
+    click.option("--network", is_flag=True, help="Also ask the package index, the model hub and the cloud's metadata service."),
     click.option("--set", "sets", multiple=True, metavar="KEY=VALUE", help="State a host fact, e.g. driver.version=550.54.15. Repeatable."),
 )
 _SHARED = (
@@ -99,11 +104,13 @@ def _gather(values: dict[str, Any]) -> Common:
     values.pop("output")
     option = values.pop("lang")
     lang = choose_language(option, os.environ)
+    offline = values.pop("offline")
     return Common(
         host=values.pop("host", None),
         output="json" if as_json else "text",
         lang=lang if option or as_json or speaks(lang) else "en",
-        offline=values.pop("offline"),
+        offline=offline,
+        network=values.pop("network", False) and not offline,
         matrix_dir=values.pop("matrix_dir"),
         verbose=values.pop("verbose"),
         quiet=values.pop("quiet"),

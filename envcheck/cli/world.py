@@ -7,6 +7,8 @@ import re
 import sys
 from typing import TYPE_CHECKING, cast
 
+import msgspec
+
 from envcheck.cli.options import Common
 from envcheck.errors import CannotTellError, UsageError
 from envcheck.model.host import HostReport
@@ -15,8 +17,10 @@ if TYPE_CHECKING:
     from io import BufferedReader
 
     from envcheck.matrix.load import Matrix
+    from envcheck.model.network import NetworkPlaces
     from envcheck.probes.look import OwnInterpreter
     from envcheck.system.port import System
+    from envcheck.system.recording import RecordingSystem
 
 _ADDRESS = re.compile(r"\d{1,3}(\.\d{1,3}){3}|::|\[?[0-9a-f:]*::[0-9a-f:]*\]?|localhost")
 
@@ -30,19 +34,72 @@ def load_matrix(common: Common) -> Matrix:
 
 def load_host(common: Common, matrix: Matrix) -> HostReport:
     """The host asked about, stated facts laid over it."""
-    report = _given(common) if common.host and not os.path.isdir(common.host) else _probed(common, matrix)
-    if common.overrides:
-        from envcheck.probes.overrides import apply
+    if is_document(common):
+        report = _given(common)
+    else:
+        from envcheck.probes.collect import collect
 
-        report = apply(report, common.overrides)
-    return report
+        own, places = _own(common), _places(common, matrix)
+        report = collect(_system(common), matrix.cloud_matchers(), matrix.maker_signs(), common.python, own, places=places)
+    return _stated(report, common)
 
 
-def _probed(common: Common, matrix: Matrix) -> HostReport:
-    from envcheck.probes.collect import collect
+class Visit(msgspec.Struct, frozen=True):
+    """A host looked at in full: the report as asked, the report before facts were stated, the recording where one was wanted."""
 
-    own = None if common.host else _ourselves()
-    return collect(_system(common), matrix.cloud_matchers(), matrix.maker_signs(), common.python, own)
+    report: HostReport
+    before: HostReport
+    recording: RecordingSystem | None = None
+
+
+def visit_host(common: Common, matrix: Matrix, *, record: bool = False, explain: bool = False) -> Visit:
+    """The host asked about, also with what costs a process each; `explain` = with every source asked for a fact.
+
+    UsageError where a document, which answers no questions, is to be recorded.
+    """
+    if is_document(common):
+        if record:
+            raise UsageError("error.record-document", name=common.host or "-")
+        before = _given(common)
+        return Visit(_stated(before, common), before)
+    from envcheck.probes.assemble import assemble
+    from envcheck.probes.collect import gather
+    from envcheck.probes.look import Look
+
+    system, recording = _system(common), None
+    if record:
+        from envcheck.system.recording import RecordingSystem
+
+        system = recording = RecordingSystem(system)
+    signs, places = (matrix.cloud_matchers(), matrix.maker_signs()), _places(common, matrix)
+    look = Look(system, *signs, common.python, _own(common), full=True, network=places)
+    before = assemble(gather(look), explain=explain)
+    return Visit(_stated(before, common), before, recording)
+
+
+def is_document(common: Common) -> bool:
+    """Whether the host is given as a report rather than as a machine or a recording."""
+    return bool(common.host) and not os.path.isdir(common.host or "")
+
+
+def _stated(report: HostReport, common: Common) -> HostReport:
+    if not common.overrides:
+        return report
+    from envcheck.probes.overrides import apply
+
+    return apply(report, common.overrides)
+
+
+def _own(common: Common) -> OwnInterpreter | None:
+    return None if common.host else _ourselves()
+
+
+def _places(common: Common, matrix: Matrix) -> NetworkPlaces | None:
+    if not common.network:
+        return None
+    from envcheck.matrix.places import network_places
+
+    return network_places(matrix)
 
 
 def _ourselves() -> OwnInterpreter:

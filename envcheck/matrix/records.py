@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from envcheck.model.cloud import CloudSign
+from envcheck.model.cloud import CloudSign, CloudTell, Metadata
 
 Arch = Literal["x86_64", "aarch64"]
 # How a fact is known: read in the artefact; stated by the release's own build pipeline; taken from the neighbouring releases; not verified.
@@ -222,8 +222,10 @@ class AcceleratorMaker(Record, frozen=True, kw_only=True):
     name: str
     words: list[str]
     pci_vendor: str | None = None
-    vga: bool = False
+    devices: dict[str, str] = {}
+    classes: list[str] = []
     nodes: list[str] = []
+    tools: list[str] = []
 
 
 class Distribution(Record, frozen=True, kw_only=True):
@@ -239,7 +241,7 @@ class CloudProvider(Record, frozen=True, kw_only=True):
     """A cloud or GPU rental platform. `mainland` = its machines stand in mainland China unless the region says otherwise.
 
     `mainland_regions` = how ids of regions there begin; a region that begins otherwise is abroad. `mirrors` = ids of python-index mirrors
-    in order of preference. `level` host = the machine's maker; platform = a service on top of a host (rental platform, notebook service).
+    in order of preference. The other keys are those of `CloudMatcher`.
     """
 
     id: str
@@ -247,8 +249,12 @@ class CloudProvider(Record, frozen=True, kw_only=True):
     name_zh: str | None = None
     mainland: bool = False
     mainland_regions: list[str] = []
-    level: Literal["host", "platform"] = "host"
+    level: Literal["host", "platform", "guest"] = "host"
+    generic: bool = False
+    provider: str | None = None
     signs: list[CloudSign]
+    tells: list[CloudTell] = []
+    metadata: Metadata | None = None
     mirrors: list[str] = []
 
 
@@ -260,11 +266,11 @@ class Mirror(Record, frozen=True, kw_only=True):
     """
 
     id: str
-    kind: Literal["python-index", "torch-wheels", "model-hub", "github", "python-builds"]
+    kind: Literal["python-index", "torch-wheels", "model-hub", "github", "python-builds", "image-registry"]
     url: str
     scope: Literal["public", "vpc"]
     upstream: bool = False
-    layout: Literal["simple", "flat", "hub", "prefix"] = "simple"
+    layout: Literal["simple", "flat", "hub", "prefix", "registry"] = "simple"
     cloud: str | None = None
     regions: list[str] = []
 

@@ -107,9 +107,15 @@ def _of_makers(makers: list[AcceleratorMaker]) -> Found:
         vendor = maker.pci_vendor
         if vendor is not None and (not re.fullmatch(r"[0-9a-f]{4}", vendor) or owner.setdefault(vendor, maker.id) != maker.id):
             yield f"$[{index}].pci_vendor", f"`{vendor}` is no vendor id, or another maker's too"
-        if maker.vga and vendor is None:
-            yield f"$[{index}].vga", "no vendor to look for"
-        yield from ((f"$[{index}].nodes", f"`{node}` is no device node") for node in maker.nodes if not node.startswith("/dev/"))
+        if (maker.classes or maker.devices) and vendor is None:
+            yield f"$[{index}].pci_vendor", "no vendor to look for"
+        ids = (*maker.devices, *maker.classes)
+        yield from (
+            (f"$[{index}]", f"`{number}` is no device id and no class") for number in ids if not re.fullmatch(r"[0-9a-f]{4}", number)
+        )
+        # The nodes are looked up among the names in /dev itself.
+        wrong_nodes = (node for node in maker.nodes if not re.fullmatch(r"/dev/[^/#*?\[]+#?", node))
+        yield from ((f"$[{index}].nodes", f"`{node}` is no device node") for node in wrong_nodes)
         if not maker.words:
             yield f"$[{index}].words", "no word"
         wrong = (

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from envcheck.matrix.problem import Loaded, Problem, is_date
 from envcheck.matrix.records import CloudProvider, Mirror
-from envcheck.model.cloud import CloudSign
+from envcheck.model.cloud import CloudSign, CloudTell, Metadata, is_private
 
 Found = Iterator[tuple[str, str]]
 
@@ -31,25 +31,43 @@ def place_problems(loaded: Loaded) -> Iterator[Problem]:
 
 def _of_clouds(clouds: list[CloudProvider], mirrors: list[Mirror]) -> Found:
     indexes = {mirror.id for mirror in mirrors if mirror.kind == "python-index"}
+    names = {cloud.id for cloud in clouds}
     seen: set[str] = set()
     for index, cloud in enumerate(clouds):
+        at = f"$[{index}]"
         if cloud.id in seen:
-            yield f"$[{index}].id", "twice the same"
+            yield f"{at}.id", "twice the same"
         seen.add(cloud.id)
-        yield from ((f"$[{index}].mirrors", f"there is no index mirror `{name}`") for name in cloud.mirrors if name not in indexes)
+        yield from ((f"{at}.mirrors", f"there is no index mirror `{name}`") for name in cloud.mirrors if name not in indexes)
+        if cloud.provider is not None and (cloud.provider not in names or cloud.level != "platform"):
+            yield f"{at}.provider", f"there is no cloud `{cloud.provider}`, or this is no platform"
         for place, sign in enumerate(cloud.signs):
-            yield from ((f"$[{index}].signs[{place}]", what) for what in _of_sign(sign))
+            yield from ((f"{at}.signs[{place}]", what) for what in _of_place(sign))
+        for place, tell in enumerate(cloud.tells):
+            yield from ((f"{at}.tells[{place}]", what) for what in _of_place(tell))
+            yield from ((f"{at}.tells[{place}].means", f"there is no cloud `{name}`") for name in tell.means.values() if name not in names)
+        if cloud.metadata is not None:
+            yield from ((f"{at}.metadata", what) for what in _of_metadata(cloud.metadata))
 
 
-def _of_sign(sign: CloudSign) -> Iterator[str]:
-    if sign.kind == "file" and not (sign.path or "").startswith("/"):
+def _of_place(place: CloudSign | CloudTell) -> Iterator[str]:
+    if place.kind == "file" and not (place.path or "").startswith("/"):
         yield "a file needs an absolute path"
-    if sign.kind == "env" and not sign.name:
+    if place.kind == "env" and not place.name:
         yield "a variable needs a name"
-    try:
-        re.compile(sign.pattern or "")
-    except re.error as error:
-        yield f"`{sign.pattern}`: {error}"
+    if isinstance(place, CloudSign) and place.value is not None and place.value != place.value.strip():
+        yield f"`{place.value}`: blanks around it are never found"
+
+
+def _of_metadata(metadata: Metadata) -> Iterator[str]:
+    """Only literal addresses: a name could lead anywhere. Only paths that hold no secret."""
+    if not re.fullmatch(r"http://\d{1,3}(\.\d{1,3}){3}", metadata.base):
+        yield f"`{metadata.base}` is no literal address"
+    for question in metadata.questions:
+        if not question.path.startswith("/") or not question.facts:
+            yield f"`{question.path}` is no path, or tells nothing"
+        if is_private(question.path):
+            yield f"`{question.path}` is never to be asked for"
 
 
 def _of_mirrors(mirrors: list[Mirror], clouds: set[str]) -> Found:

@@ -1,4 +1,4 @@
-"""How a cloud provider is told from files and environment: the matrix holds the signs, the probe applies them."""
+"""How clouds and rental platforms are told, and what tells type and region of the machine: the matrix holds it, the probe applies it."""
 
 from __future__ import annotations
 
@@ -6,24 +6,105 @@ from typing import Literal
 
 import msgspec
 
+Take = Literal["whole", "last-part", "zone", "type", "arn-region"]
+# Words of paths under which metadata services keep keys, start scripts and names of people: never asked for.
+PRIVATE = (
+    "credential",
+    "user-data",
+    "userdata",
+    "custom",
+    "token",
+    "secret",
+    "password",
+    "ssh",
+    "service-accounts",
+    "attributes",
+    "vendor",
+)
+
 
 class CloudSign(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, omit_defaults=True):
-    """One sign of a provider.
+    """One sign of a provider: a file at `path`, or a variable `name`; with `value`, the text there must match it.
 
-    `kind` file: `path` exists and, with `pattern`, its first 64 KiB match the regular expression
-    (`re.search`, case ignored); kind env: the variable `name` is set and, with `pattern`, its value matches.
+    `match` says how, whatever the case and without the blanks around: the text equals it, starts with it, or contains it.
+    Of a file, the first 64 KiB count.
     """
 
     kind: Literal["file", "env"]
     path: str | None = None
     name: str | None = None
-    pattern: str | None = None
+    value: str | None = None
+    match: Literal["equals", "starts", "contains"] = "equals"
     confidence: str
+
+    def fits(self, text: str) -> bool:
+        """Whether a text is the one that this sign wants."""
+        if self.value is None:
+            return True
+        wanted, found = self.value.lower(), text.strip("\0 \t\r\n").lower()
+        if self.match == "equals":
+            return found == wanted
+        return found.startswith(wanted) if self.match == "starts" else wanted in found
+
+
+class CloudTell(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, omit_defaults=True):
+    """Where a host of a provider tells a fact of itself: a file at `path`, or a variable `name`.
+
+    `key` = dotted key of a JSON text. `take` = which part of the text it is: all of it, what follows the last slash, a zone's region
+    (its last letter cut off), a type with a dot and no blank, or the region in an Amazon resource name. `means` = spellings → what they
+    stand for; no others count.
+    """
+
+    fact: Literal["instance_type", "region", "provider"]
+    kind: Literal["file", "env"]
+    path: str | None = None
+    name: str | None = None
+    key: str | None = None
+    take: Take = "whole"
+    means: dict[str, str] = {}
+
+
+class Question(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, omit_defaults=True):
+    """A path of a metadata service; `facts` = host fact → dotted key of the JSON answer, or "" for the answer as a whole.
+
+    `begins` = how the answer must begin.
+    """
+
+    path: str
+    facts: dict[Literal["instance_type", "region"], str]
+    take: Take = "whole"
+    begins: str = ""
+
+
+class Metadata(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, omit_defaults=True):
+    """A provider's metadata service: `base` an http URL of a literal link-local address, without a slash at the end.
+
+    `proves` = an answer in the right shape can come from this provider alone, for several share one address.
+    """
+
+    base: str
+    headers: dict[str, str] = {}
+    questions: tuple[Question, ...]
+    proves: bool = False
 
 
 class CloudMatcher(msgspec.Struct, frozen=True):
-    """A provider's id, its level (host = the machine's maker; platform = a service on top of a host), and its signs."""
+    """A provider's id, its level, its signs, and where it tells more.
+
+    `level`: host = the machine's maker; platform = a service on top of a host; guest = a virtual machine whose owner the sign leaves open.
+    `generic` = a platform that others build on, so any other sign says more. `provider` = the maker of a platform's machines.
+    """
 
     id: str
-    level: Literal["host", "platform"]
+    level: Literal["host", "platform", "guest"]
     signs: tuple[CloudSign, ...]
+    generic: bool = False
+    provider: str | None = None
+    tells: tuple[CloudTell, ...] = ()
+    metadata: Metadata | None = None
+
+
+def is_private(path: str) -> bool:
+    """Whether a path of a metadata service is one that is never asked for."""
+    lower = path.lower()
+    return any(word in lower for word in PRIVATE)

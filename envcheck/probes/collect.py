@@ -11,6 +11,7 @@ from envcheck.model.cloud import CloudMatcher
 from envcheck.model.fact import Unreadable
 from envcheck.model.host import HostReport
 from envcheck.model.maker import MakerSigns
+from envcheck.model.network import NetworkPlaces
 from envcheck.probes import (
     accelerators,
     cloud,
@@ -32,6 +33,7 @@ from envcheck.probes import (
     loader_folders,
     memory,
     nccl,
+    network,
     operating_system,
     package_origins,
     package_problems,
@@ -42,6 +44,7 @@ from envcheck.probes import (
     secure_boot,
     toolkits,
     tools,
+    topology,
     torch,
 )
 from envcheck.probes.assemble import assemble
@@ -80,6 +83,7 @@ PROBES: tuple[Probe, ...] = (
     Probe("container", container.FIELDS, container.probe),
     Probe("container runtime", container_runtime.FIELDS, container_runtime.probe),
     Probe("cloud", cloud.FIELDS, cloud.probe),
+    Probe("network", network.FIELDS, network.probe),
     Probe("environment", environment.FIELDS, environment.probe),
     Probe("pci", pci.FIELDS, pci.probe),
     Probe("interconnect", interconnect.FIELDS, interconnect.probe),
@@ -88,13 +92,14 @@ PROBES: tuple[Probe, ...] = (
     Probe("driver", driver.FIELDS, driver.probe),
     Probe("libcuda", libcuda.FIELDS, libcuda.probe),
     Probe("gpus", gpus.FIELDS, gpus.probe),
+    Probe("topology", topology.FIELDS, topology.probe),
     Probe("fabric", fabric.FIELDS, fabric.probe),
     Probe("processes", processes.FIELDS, processes.probe),
     Probe("kernel modules", kernel_modules.FIELDS, kernel_modules.probe),
     Probe("kernel log", kernel_log.FIELDS, kernel_log.probe),
 )
 # Facts that only another command measures.
-_ELSEWHERE = ("observed", "network")
+_ELSEWHERE = ("observed",)
 
 
 def collect(
@@ -105,20 +110,26 @@ def collect(
     own: OwnInterpreter | None = None,
     *,
     full: bool = False,
+    places: NetworkPlaces | None = None,
 ) -> HostReport:
     """The report of one host.
 
     Without the signs of `cloud_matchers` no cloud is found; without those of `makers` the accelerators are unreadable.
-    `full` also asks what costs a process each.
+    `full` also asks what costs a process each, `places` allows the network and says what is asked over it.
     `python` is the target interpreter's path, its environment's folder, or its name on PATH; UsageError where there is none.
     """
-    look = Look(system, cloud_matchers, makers, python, own, full=full)
-    if python is not None and given(look, python) is None:
-        raise UsageError("error.python-not-found", path=python)
+    look = Look(system, cloud_matchers, makers, python, own, full=full, network=places)
+    return assemble(gather(look))
+
+
+def gather(look: Look) -> Facts:
+    """The facts of every probe. UsageError where there is no interpreter that was asked for."""
+    if look.python is not None and given(look, look.python) is None:
+        raise UsageError("error.python-not-found", path=look.python)
     facts = all_of(_ELSEWHERE, Unreadable("not measured"))
     for probe in PROBES:
         facts.update(guarded(probe, look))
-    return assemble(facts)
+    return facts
 
 
 def guarded(probe: Probe, look: Look) -> Facts:

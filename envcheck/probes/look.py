@@ -10,6 +10,7 @@ import msgspec
 from envcheck.model.cloud import CloudMatcher
 from envcheck.model.fact import Fact
 from envcheck.model.maker import MakerSigns
+from envcheck.model.network import NetworkPlaces
 from envcheck.probes.facts import read_line, read_text
 from envcheck.system.port import READ_LIMIT, NvmlReport, System
 
@@ -29,6 +30,7 @@ class Look:
     """The port, the caller's choices, and every reading that several probes need, made once.
 
     `full` = also ask what costs a process and decides nothing unless something is wrong; otherwise it is not looked at.
+    `network` = the places that may be asked over the network, None = none may.
     """
 
     def __init__(
@@ -40,6 +42,7 @@ class Look:
         own: OwnInterpreter | None = None,
         *,
         full: bool = False,
+        network: NetworkPlaces | None = None,
     ) -> None:
         self.system = system
         self.matchers = matchers
@@ -47,6 +50,7 @@ class Look:
         self.python = python
         self.own = own
         self.full = full
+        self.network = network
         self.env: Mapping[str, str] = system.env()
         self._kept: dict[object, object] = {}
 

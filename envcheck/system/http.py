@@ -13,32 +13,40 @@ from requests.utils import should_bypass_proxies
 from urllib3.exceptions import HTTPError
 
 from envcheck.model.fact import Fact, Found, Unreadable
+from envcheck.system import reasons
 from envcheck.system.port import HttpAnswer
 from envcheck.system.within import within
 
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _MAX_REDIRECTS = 5
 _CHUNK = 65_536
+# Alibaba Cloud, Volcano Engine, UCloud; AWS over IPv6. Any other address of 100.64.0.0/10 may be a neighbour's in an overlay network.
+_LIKE_LINK_LOCAL = frozenset({"100.100.100.200", "100.96.0.96", "100.80.80.80", "fd00:ec2::254"})
 _SECRET_HEADERS = frozenset({"authorization", "cookie", "proxy-authorization", "x-api-key"})
 
 
 class _Bounds(msgspec.Struct, frozen=True):
-    """The environment whose proxies count, the moment (monotonic, seconds) when it must be over, the bytes of body to keep."""
+    """The environment whose proxies count, the moment (monotonic, seconds) when it must be over, the bytes of body to keep.
+
+    `plain` = plain http may be asked.
+    """
 
     env: Mapping[str, str]
     end: float
     limit: int
+    plain: bool = False
 
 
 def get(url: str, headers: Mapping[str, str], env: Mapping[str, str], timeout: float, limit: int) -> Fact[HttpAnswer]:
     """GET `url`: https, or http on loopback; proxies and CA bundle of `env`; `timeout` seconds in all, `limit` bytes of body.
 
-    Nothing of the URL but its host is ever cited, for a URL can hold a password.
+    Nothing of the URL but its host is ever cited, for a URL can hold a password. Where no header is sent and no byte of the body is wanted,
+    plain http is allowed: there is nothing to steal and nothing to forge but that somebody answers.
     """
-    refusal = _refusal(url)
+    bounds = _Bounds(env, time.monotonic() + timeout, limit, plain=not limit and not headers)
+    refusal = _refusal(url, bounds.plain)
     if refusal:
         return Unreadable(refusal)
-    bounds = _Bounds(env, time.monotonic() + timeout, limit)
     answer: Fact[HttpAnswer] | None = within(timeout, lambda: _fetch(url, headers, bounds))
     return Unreadable(f"{_host(url)}: timed out after {timeout:g} s") if answer is None else answer
 
@@ -48,7 +56,7 @@ def get_direct(url: str, headers: Mapping[str, str], timeout: float, limit: int)
 
     Another address is refused, for there plain http would be anyone's word.
     """
-    if not _is_link_local(url):
+    if not is_link_local(url):
         return Unreadable("not a link-local address")
     bounds = _Bounds({}, time.monotonic() + timeout, limit)
     answer: Fact[HttpAnswer] | None = within(timeout, lambda: _fetch(url, headers, bounds, redirects=0))
@@ -82,9 +90,9 @@ def _follow(session: Session, url: str, headers: dict[str, str], bounds: _Bounds
             if response.status_code not in _REDIRECTS or not target:
                 return _answer(response, url, bounds)
         if not redirects:
-            break
+            return Unreadable(f"{_host(url)}: redirect not followed")
         following = urljoin(url, target)
-        refusal = _refusal(following)
+        refusal = _refusal(following, bounds.plain)
         if refusal or (_is_loopback(following) and not _is_loopback(url)):
             return Unreadable(f"{_host(url)}: redirect not followed: {refusal or 'leads to this machine'}")
         if urlsplit(following)[:2] != urlsplit(url)[:2]:
@@ -96,8 +104,8 @@ def _follow(session: Session, url: str, headers: dict[str, str], bounds: _Bounds
 def _answer(response: Response, url: str, bounds: _Bounds) -> Fact[HttpAnswer]:
     """The body as sent, one byte more than `limit` read to know whether it went on."""
     parts: list[bytes] = []
-    limit = bounds.limit
-    left = limit + 1
+    limit, ahead = bounds.limit, date_ahead_s(response.headers, time.time())
+    left = limit + 1 if limit else 0
     while left > 0:
         if time.monotonic() > bounds.end:
             return Unreadable(f"{_host(url)}: timed out")
@@ -109,7 +117,21 @@ def _answer(response: Response, url: str, bounds: _Bounds) -> Fact[HttpAnswer]:
     body = _plain(b"".join(parts), response.headers.get("Content-Encoding", "identity"), limit)
     if isinstance(body, Unreadable):
         return Unreadable(f"{_host(url)}: {body.why}")
-    return Found(HttpAnswer(response.status_code, body[:limit], url, truncated=len(body) > limit), _host(url))
+    return Found(HttpAnswer(response.status_code, body[:limit], url, len(body) > limit, ahead), _host(url))
+
+
+def date_ahead_s(headers: Mapping[str, str], now: float) -> int | None:
+    """By how many seconds an answer's date is ahead of `now` (seconds since 1970); the age of a copy out of a cache is added."""
+    from email.utils import parsedate_to_datetime
+
+    date, age = headers.get("Date", ""), headers.get("Age", "").strip()
+    try:
+        told = parsedate_to_datetime(date[:64]).timestamp()
+    except (ValueError, TypeError, OverflowError, IndexError):
+        return None
+    if len(age) < 8 and age.isascii() and age.isdecimal():
+        told += int(age)
+    return round(told - now)
 
 
 def _plain(body: bytes, encoding: str, limit: int) -> bytes | Unreadable:
@@ -126,27 +148,27 @@ def _plain(body: bytes, encoding: str, limit: int) -> bytes | Unreadable:
         return Unreadable("broken compression")
 
 
-def _refusal(url: str) -> str | None:
-    """Why the URL may not be asked, citing its scheme at most."""
+def _refusal(url: str, plain: bool = False) -> str | None:
+    """Why the URL may not be asked, citing its scheme at most; `plain` = http may be."""
     try:
         parts = urlsplit(url)
         host = parts.hostname
     except ValueError:
-        return "not a URL"
+        return reasons.NOT_A_URL
     if not host or parts.scheme not in {"https", "http"}:
-        return "not an https URL"
-    return None if parts.scheme == "https" or _is_loopback(url) else "plain http, which anyone on the way can change"
+        return reasons.NOT_HTTPS
+    return None if parts.scheme == "https" or plain or _is_loopback(url) else reasons.PLAIN_HTTP
 
 
-def _is_link_local(url: str) -> bool:
-    """169.254.0.0/16, fd00:ec2::254 of AWS, and 100.100.100.200 of Alibaba Cloud, which the same address serves only from inside."""
+def is_link_local(url: str) -> bool:
+    """169.254.0.0/16 and fe80::/10, and the few addresses of the shared space where clouds serve the same to their machines alone."""
     import ipaddress
 
     try:
         address = ipaddress.ip_address(urlsplit(url).hostname or "")
     except ValueError:
         return False
-    return address.is_link_local or str(address) in {"fd00:ec2::254", "100.100.100.200"}
+    return urlsplit(url).scheme in {"http", "https"} and (address.is_link_local or str(address) in _LIKE_LINK_LOCAL)
 
 
 def _is_loopback(url: str) -> bool:
@@ -184,9 +206,9 @@ def _reason(error: Exception) -> str:
     for sign, words in (
         ("name or service not known", "its name cannot be resolved"),
         ("name resolution", "its name cannot be resolved"),
-        ("certificate", "its certificate is not trusted"),
-        ("proxy", "the proxy refused"),
-        ("refused", "connection refused"),
+        ("certificate", reasons.UNTRUSTED),
+        ("proxy", reasons.PROXY_REFUSED),
+        ("refused", reasons.CONNECTION_REFUSED),
         ("timed out", "timed out"),
         ("reset", "connection reset"),
         ("unreachable", "network unreachable"),

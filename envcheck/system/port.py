@@ -31,12 +31,16 @@ class DiskSpace(msgspec.Struct, frozen=True):
 
 
 class HttpAnswer(msgspec.Struct, frozen=True):
-    """An HTTP answer: status, the first `limit` bytes of the body, final URL; `truncated` when the body was longer."""
+    """An HTTP answer: status, the first `limit` bytes of the body, final URL; `truncated` when the body was longer.
+
+    `date_ahead_s` = by how many seconds the answer's date is ahead of this machine's clock, None where it bears none.
+    """
 
     status: int
     body: bytes
     url: str
     truncated: bool = False
+    date_ahead_s: int | None = None
 
 
 class NvmlGpu(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -197,5 +201,6 @@ class System(Protocol):
     ) -> Fact[HttpAnswer]:
         """One GET, redirects followed within https, body bounded. Unreadable = could not be asked.
 
-        `direct` = no proxy, no redirect, plain http allowed: for a cloud's metadata endpoint on a link-local address.
+        `direct` = no proxy, no redirect, plain http allowed: for a cloud's metadata endpoint on a link-local address. With `limit` 0 and
+        no headers it only tells whether somebody answers, and plain http is allowed too.
         """

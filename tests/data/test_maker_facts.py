@@ -86,8 +86,34 @@ def test_words_are_whole_and_mean_themselves() -> None:
     assert any_word([]).search("AMD") is None
 
 
-def test_only_makers_with_signs_are_looked_for_on_a_host(matrix: Matrix) -> None:
+def test_how_makers_are_looked_for_on_a_host(matrix: Matrix) -> None:
     signs = {one.id: one for one in matrix.maker_signs()}
-    assert {maker.id for maker in matrix.makers} - set(signs) == {"google-tpu", "kunlun"}
+    assert set(signs) == {maker.id for maker in matrix.makers}
     assert (signs["amd"].pci_vendor, signs["amd"].nodes) == ("1002", ("/dev/kfd",))
-    assert {one.id for one in signs.values() if one.vga} == {"metax", "moore-threads"}
+    # Classes that a processor's own graphics, a management chip or a neural unit share count for nobody who sells those too.
+    assert {one.id for one in signs.values() if "0300" in one.classes} == {"metax", "moore-threads"}
+    assert {one.id for one in signs.values() if not one.classes} == {"google-tpu", "intel", "kunlun"}
+    assert "0380" not in signs["amd"].classes
+
+
+def test_every_listed_product_is_told_by_its_name(matrix: Matrix) -> None:
+    names = [(maker.id, name) for maker in matrix.makers for name in maker.devices.values()]
+    assert len(names) > 50
+    assert [entry for entry in names if not matrix.names_other_maker(entry[1])] == []
+
+
+@pytest.mark.parametrize(
+    ("maker", "device", "name"),
+    [
+        ("amd", "740f", "AMD Instinct MI210"),
+        ("amd", "74a1", "AMD Instinct MI300X"),
+        ("ascend", "d802", "Ascend 910B"),
+        ("intel", "0bd5", "Intel Data Center GPU Max 1550"),
+        ("habana", "1020", "Intel Gaudi 2"),
+        ("google-tpu", "0063", "Google TPU v5e"),
+        ("kunlun", "3684", "Kunlun AI Accelerator"),
+    ],
+)
+def test_products_by_device_id(matrix: Matrix, maker: str, device: str, name: str) -> None:
+    """Ids and names as in the PCI ID registry, vLLM's and gVisor's sources."""
+    assert {one.id: one.devices for one in matrix.makers}[maker][device] == name

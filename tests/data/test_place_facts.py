@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 import pytest
 
 from envcheck.matrix.load import Matrix
@@ -18,7 +16,7 @@ def told(matchers: tuple[CloudMatcher, ...], files: dict[str, str], environ: dic
     for matcher in matchers:
         for sign in matcher.signs:
             text = files.get(sign.path or "") if sign.kind == "file" else environ.get(sign.name or "")
-            if text is not None and (sign.pattern is None or re.search(sign.pattern, text, re.IGNORECASE)):
+            if text is not None and sign.fits(text):
                 found.append(matcher.id)
                 break
     return found
@@ -31,7 +29,7 @@ def told(matchers: tuple[CloudMatcher, ...], files: dict[str, str], environ: dic
         ({DMI + "sys_vendor": "Alibaba\n", DMI + "product_name": "Alibaba Cloud X-Dragon\n"}, {}, "aliyun"),
         ({DMI + "sys_vendor": "Tencent Cloud\n", DMI + "product_name": "CVM\n"}, {}, "tencent"),
         ({DMI + "chassis_asset_tag": "HUAWEICLOUD\n"}, {}, "huawei"),
-        ({DMI + "sys_vendor": "Huawei Cloud\n", DMI + "product_name": "OpenStack Nova\n"}, {}, "huawei"),
+        ({DMI + "sys_vendor": "Huawei Cloud\n", DMI + "product_name": "Elastic\n"}, {}, "huawei"),
         ({DMI + "sys_vendor": "Amazon EC2\n", DMI + "product_name": "g5.xlarge\n"}, {}, "aws"),
         ({"/sys/hypervisor/uuid": "ec2e1916-9099-7caf-fd21-012345abcdef\n"}, {}, "aws"),
         ({DMI + "product_name": "Google Compute Engine\n", DMI + "sys_vendor": "Google\n"}, {}, "gcp"),
@@ -51,9 +49,6 @@ def test_a_cloud_by_its_signs(matrix: Matrix, files: dict[str, str], environ: di
 @pytest.mark.parametrize(
     ("files", "environ"),
     [
-        ({DMI + "sys_vendor": "QEMU\n", DMI + "product_name": "Standard PC (i440FX + PIIX, 1996)\n"}, {}),
-        ({DMI + "sys_vendor": "OpenStack Foundation\n", DMI + "product_name": "OpenStack Nova\n"}, {}),
-        ({DMI + "sys_vendor": "Microsoft Corporation\n", DMI + "product_name": "Virtual Machine\n"}, {}),
         ({DMI + "sys_vendor": "Dell Inc.\n", DMI + "product_name": "PowerEdge XE9680\n", DMI + "chassis_asset_tag": "7783-7084\n"}, {}),
         ({"/proc/sys/kernel/osrelease": "5.15.0-91-generic\n"}, {"CONTAINER_ID": "1", "GPU_COUNT": "8", "KAGGLE_USERNAME": "me"}),
     ],
@@ -62,8 +57,47 @@ def test_what_proves_no_cloud(matrix: Matrix, files: dict[str, str], environ: di
     assert told(matrix.cloud_matchers(), files, environ) == []
 
 
+@pytest.mark.parametrize(
+    "files",
+    [
+        {DMI + "sys_vendor": "QEMU\n", DMI + "product_name": "Standard PC (i440FX + PIIX, 1996)\n"},
+        {DMI + "sys_vendor": "OpenStack Foundation\n", DMI + "product_name": "OpenStack Nova\n"},
+        {DMI + "sys_vendor": "Microsoft Corporation\n", DMI + "product_name": "Virtual Machine\n"},
+    ],
+)
+def test_what_shows_only_a_virtual_machine(matrix: Matrix, files: dict[str, str]) -> None:
+    assert told(matrix.cloud_matchers(), files, {}) == ["virtual-machine"]
+    record = matrix.cloud("virtual-machine")
+    assert record is not None
+    assert (record.level, record.mirrors, record.mainland) == ("guest", [], False)
+
+
+def test_every_platform_names_the_maker_of_its_machines_where_it_has_one(matrix: Matrix) -> None:
+    makers = {cloud.id: cloud.provider for cloud in matrix.clouds if cloud.provider}
+    assert makers == {
+        "autodl": "autodl", "paperspace": "paperspace", "colab": "gcp", "kaggle": "gcp", "vertex-ai": "gcp", "sagemaker": "aws",
+        "azure-ml": "azure", "pai": "aliyun", "pai-eas": "aliyun", "ti": "tencent", "modelarts": "huawei", "vemlp": "volcengine",
+    }
+
+
+def test_what_others_build_on_says_least(matrix: Matrix) -> None:
+    assert {cloud.id for cloud in matrix.clouds if cloud.generic} == {"kubernetes", "slurm"}
+
+
+def test_the_services_that_are_asked_have_literal_addresses(matrix: Matrix) -> None:
+    bases = {cloud.id: cloud.metadata.base for cloud in matrix.clouds if cloud.metadata}
+    assert len(bases) == 10
+    assert all(_is_direct(base) for base in bases.values())
+
+
+def _is_direct(base: str) -> bool:
+    from envcheck.system.http import is_link_local
+
+    return is_link_local(base)
+
+
 def test_every_provider(matrix: Matrix) -> None:
-    assert len(matrix.clouds) == 23
+    assert len(matrix.clouds) == 35
     assert {cloud.id for cloud in matrix.clouds if cloud.mainland} == {
         "aliyun",
         "autodl",
@@ -71,8 +105,13 @@ def test_every_provider(matrix: Matrix) -> None:
         "huawei",
         "jdcloud",
         "kingsoft",
+        "modelarts",
+        "pai",
+        "pai-eas",
         "tencent",
+        "ti",
         "ucloud",
+        "vemlp",
         "volcengine",
     }
     assert matrix.cloud("nowhere") is None
@@ -80,7 +119,7 @@ def test_every_provider(matrix: Matrix) -> None:
 
 def test_platforms_are_tried_before_the_machines_they_rent_out(matrix: Matrix) -> None:
     levels = [cloud.level for cloud in matrix.clouds]
-    assert levels == sorted(levels, reverse=True)
+    assert levels == sorted(levels, key=["platform", "host", "guest"].index)
 
 
 @pytest.mark.parametrize(
@@ -119,6 +158,7 @@ def test_one_origin_of_each_kind_that_has_one(matrix: Matrix) -> None:
     assert origins["torch-wheels"] == "https://download.pytorch.org/whl/{variant}"
     assert origins["model-hub"] == "https://huggingface.co"
     assert "python-index" not in origins
+    assert origins["image-registry"] == "https://registry-1.docker.io"
 
 
 def test_the_flat_listing_is_known_as_one(matrix: Matrix) -> None:

@@ -13,6 +13,7 @@ import pytest
 from envcheck.matrix.load import Matrix
 from envcheck.model.fact import Absent, Fact, Found, Unreadable
 from envcheck.model.maker import MakerSigns
+from envcheck.model.network import NetworkPlaces
 from envcheck.probes.look import Look, OwnInterpreter
 from envcheck.system.port import READ_LIMIT, CommandResult, DiskSpace, HttpAnswer, NvmlReport, System
 
@@ -36,6 +37,7 @@ class InMemory(System):
         writable: Mapping[str, bool] | None = None,
         uname: Fact[tuple[str, str, str]] | None = None,
         libc: Fact[tuple[str, str]] | None = None,
+        http: Mapping[str, HttpAnswer | Unreadable] | None = None,
     ) -> None:
         self.files = dict(files or {})
         self.links = dict(links or {})
@@ -48,6 +50,8 @@ class InMemory(System):
         self.leave = dict(writable or {})
         self.names = uname or Found(("Linux", "5.15.0-91-generic", "x86_64"), "uname")
         self.c_library = libc or Found(("glibc", "2.35"), "confstr")
+        self.answers = http
+        self.requests: list[tuple[str, dict[str, str], float, bool]] = []
         self.asked: list[str] = []
         self.started: list[str] = []
 
@@ -126,7 +130,11 @@ class InMemory(System):
     def http_get(
         self, url: str, headers: Mapping[str, str], timeout: float = 5.0, limit: int = 4 << 20, *, direct: bool = False
     ) -> Fact[HttpAnswer]:
-        raise AssertionError("a probe asked the network")
+        if self.answers is None:
+            raise AssertionError("a probe asked the network")
+        self.requests.append((url, dict(headers), timeout, direct))
+        answer = self.answers.get(url, Unreadable("not recorded"))
+        return answer if isinstance(answer, Unreadable) else Found(answer, url)
 
 
 @pytest.fixture
@@ -136,9 +144,15 @@ def in_memory() -> type[InMemory]:
 
 
 @pytest.fixture(scope="session")
-def makers() -> tuple[MakerSigns, ...]:
+def matrix() -> Matrix:
+    """The shipped facts."""
+    return Matrix(Path(__file__).parents[2] / "matrices")
+
+
+@pytest.fixture(scope="session")
+def makers(matrix: Matrix) -> tuple[MakerSigns, ...]:
     """The signs of the makers in the shipped facts."""
-    return Matrix(Path(__file__).parents[2] / "matrices").maker_signs()
+    return matrix.maker_signs()
 
 
 @pytest.fixture
@@ -153,9 +167,10 @@ def look(makers: tuple[MakerSigns, ...]) -> Callable[..., Look]:
         matchers: tuple[Any, ...] = (),
         makers: tuple[MakerSigns, ...] = shipped,
         full: bool = False,
+        network: NetworkPlaces | None = None,
         **host: Any,
     ) -> Look:
-        return Look(InMemory(**host), matchers, makers, python, own, full=full)
+        return Look(InMemory(**host), matchers, makers, python, own, full=full, network=network)
 
     return visit
 

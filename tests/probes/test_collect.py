@@ -56,7 +56,7 @@ def test_probes_answer_for_every_path_they_declare_and_for_no_other_field(look):
             assert path not in document_paths(), f"{probe.name} speaks of {path}"
     declared = [path for probe in PROBES for path in probe.fields]
     assert len(declared) == len(set(declared))
-    assert set(document_paths()) - set(declared) == {"observed", "network"}
+    assert set(document_paths()) - set(declared) == {"observed"}
 
 
 def test_a_probe_that_fails_costs_its_own_facts_only(in_memory, monkeypatch):

@@ -11,9 +11,10 @@ from pathlib import Path
 
 import pytest
 import responses
+from msgspec.structs import replace
 
 from envcheck.model.fact import Fact, Found, Unreadable
-from envcheck.system.http import get, proxies_for
+from envcheck.system.http import date_ahead_s, get, get_direct, is_link_local, proxies_for
 from envcheck.system.port import HttpAnswer
 from envcheck.system.real import RealSystem
 
@@ -83,7 +84,12 @@ def other() -> Iterator[Server]:
 
 
 def ask(url: str, timeout: float = 5.0, limit: int = 1000, **headers: str) -> Fact[HttpAnswer]:
-    return get(url, headers, {}, timeout, limit)
+    return undated(get(url, headers, {}, timeout, limit))
+
+
+def undated(fact: Fact[HttpAnswer]) -> Fact[HttpAnswer]:
+    """The answer without its date, which is never the same twice."""
+    return Found(replace(fact.value, date_ahead_s=None), fact.source) if isinstance(fact, Found) else fact
 
 
 def test_an_answer(server: Server) -> None:
@@ -241,7 +247,7 @@ def test_offline_asks_nobody(server: Server) -> None:
     url = server.answers("/", b"")
     assert RealSystem(env={}, offline=True).http_get(url, {}) == Unreadable("offline")
     assert server.seen == []
-    assert RealSystem(env={}).http_get(url, {}) == Found(HttpAnswer(200, b"", url), "127.0.0.1")
+    assert undated(RealSystem(env={}).http_get(url, {})) == Found(HttpAnswer(200, b"", url), "127.0.0.1")
 
 
 def test_a_redirect_from_abroad_never_leads_to_this_machine(server: Server) -> None:
@@ -250,3 +256,124 @@ def test_a_redirect_from_abroad_never_leads_to_this_machine(server: Server) -> N
         fact = ask("https://hub.example/x")
     assert fact == Unreadable("hub.example: redirect not followed: leads to this machine")
     assert server.seen == []
+
+
+@pytest.mark.parametrize(
+    ("url", "near"),
+    [
+        ("http://169.254.169.254/latest/", True),
+        ("http://169.254.0.23/", True),
+        ("http://100.100.100.200/latest/meta-data/", True),
+        ("http://100.96.0.96/", True),
+        ("http://100.80.80.80/", True),
+        ("http://[fd00:ec2::254]/latest/", True),
+        ("http://100.100.100.201/", False),
+        ("http://127.0.0.1/", False),
+        ("http://10.0.0.1/", False),
+        ("http://metadata.google.internal/", False),
+        ("http://169.254.169.254.example.com/", False),
+        ("http://2852039166/", False),
+        ("http://169.254.169.254@example.com/", False),
+        ("http://example.com/169.254.169.254", False),
+        ("ftp://169.254.169.254/", False),
+        ("file:///169.254.169.254", False),
+        ("", False),
+    ],
+)
+def test_which_addresses_are_asked_without_a_proxy(url: str, near: bool) -> None:
+    assert is_link_local(url) == near
+    if not near:
+        assert get_direct(url, {}, 0.1, 100) == Unreadable("not a link-local address")
+
+
+@pytest.fixture
+def metadata(server: Server, monkeypatch: pytest.MonkeyPatch) -> Server:
+    """The loopback server, found at the address of metadata services."""
+    from urllib3.util import connection
+
+    real = connection.create_connection
+
+    def elsewhere(address: tuple[str, int], *args: object, **kwargs: object) -> object:
+        place = server.http.server_address[:2] if address == ("169.254.169.254", 80) else address
+        return real(place, *args, **kwargs)
+
+    monkeypatch.setattr(connection, "create_connection", elsewhere)
+    return server
+
+
+METADATA = "http://169.254.169.254"
+
+
+def test_a_metadata_service_is_asked_directly_with_its_header(metadata: Server, other: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("http_proxy", other.url)
+    metadata.answers("/type", b"p5.48xlarge")
+    fact = get_direct(METADATA + "/type", {"Metadata": "true"}, 2.0, 100)
+    assert undated(fact) == Found(HttpAnswer(200, b"p5.48xlarge", METADATA + "/type"), "169.254.169.254")
+    assert metadata.seen[0][1]["metadata"] == "true"
+    assert other.seen == []
+
+
+def test_a_metadata_service_leads_nowhere_else(metadata: Server, other: Server) -> None:
+    metadata.answers("/away", b"", 302, Location=other.answers("/", b"here"))
+    metadata.answers("/near", b"", 302, Location="/type")
+    for path in ("/away", "/near"):
+        assert get_direct(METADATA + path, {}, 2.0, 100) == Unreadable("169.254.169.254: redirect not followed")
+    assert other.seen == []
+
+
+def test_a_metadata_service_that_hangs_or_talks_too_much(metadata: Server) -> None:
+    metadata.paths["/hang"] = lambda request: time.sleep(2)
+    start = time.monotonic()
+    assert isinstance(get_direct(METADATA + "/hang", {}, 0.2, 100), Unreadable)
+    assert time.monotonic() - start < 1.5
+    metadata.answers("/long", b"x" * 1000)
+    assert isinstance(long := get_direct(METADATA + "/long", {}, 2.0, 100), Found)
+    assert (len(long.value.body), long.value.truncated) == (100, True)
+
+
+def test_whether_somebody_answers_may_be_asked_over_plain_http(server: Server) -> None:
+    with responses.RequestsMock() as web:
+        web.add(responses.GET, "http://mirror.example/simple/pip/", status=404, body=b"x" * 50)
+        fact = undated(get("http://mirror.example/simple/pip/", {}, {}, 2.0, 0))
+    assert fact == Found(HttpAnswer(404, b"", "http://mirror.example/simple/pip/"), "mirror.example")
+
+
+@pytest.mark.parametrize(("headers", "limit"), [({}, 1), ({"Authorization": "Bearer x"}, 0), ({"Accept": "x"}, 0)])
+def test_over_plain_http_nothing_is_sent_and_nothing_believed(headers: dict[str, str], limit: int) -> None:
+    fact = get("http://mirror.example/", headers, {}, 2.0, limit)
+    assert fact == Unreadable("plain http, which anyone on the way can change")
+
+
+def test_plain_http_never_leads_to_this_machine(server: Server) -> None:
+    with responses.RequestsMock() as web:
+        web.add(responses.GET, "http://mirror.example/", status=302, headers={"Location": server.answers("/inside", b"")})
+        assert isinstance(get("http://mirror.example/", {}, {}, 2.0, 0), Unreadable)
+    assert server.seen == []
+
+
+NOON = 1_790_510_400  # 2026-09-27 12:00:00 UTC
+
+
+@pytest.mark.parametrize(
+    ("headers", "ahead"),
+    [
+        ({"Date": "Sun, 27 Sep 2026 12:00:00 GMT"}, 0),
+        ({"Date": "Sun, 27 Sep 2026 12:10:00 GMT"}, 600),
+        ({"Date": "Sun, 27 Sep 2026 11:00:00 GMT", "Age": "3600"}, 0),
+        ({"Date": "Sun, 27 Sep 2026 12:00:00 GMT", "Age": "9" * 400}, 0),
+        ({"Date": "Sun, 27 Sep 2026 12:00:00 GMT", "Age": "-5"}, 0),
+        ({}, None),
+        ({"Date": ""}, None),
+        ({"Date": "yesterday"}, None),
+        ({"Date": "Sun, 99 Sep 9999999 12:00:00 GMT"}, None),
+    ],
+)
+def test_how_far_the_clocks_differ(headers: dict[str, str], ahead: int | None) -> None:
+    assert date_ahead_s(headers, NOON) == ahead
+
+
+def test_an_answer_tells_the_date(server: Server) -> None:
+    fact = get(server.answers("/", b""), {}, {}, 2.0, 10)
+    assert isinstance(fact, Found)
+    assert fact.value.date_ahead_s is not None
+    assert abs(fact.value.date_ahead_s) <= 2
