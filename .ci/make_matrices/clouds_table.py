@@ -1,14 +1,21 @@
 """Clouds with the signs that files give of them and what their metadata services tell, typed by hand from the collected words.
 
 Files under /sys/class/dmi/id show the host even in a container. What proves nothing tells at most a virtual machine: QEMU, OpenStack
-Nova, Microsoft Corporation without its asset tag. A metadata service is asked only for type and region; its names are left out where only
-a name server of the cloud knows them.
+Nova, Microsoft Corporation without its asset tag. A metadata service is asked for single values only; a service that only a name server of
+the cloud knows is left out.
 """
 
 from platforms_table import PLATFORMS
 from signs import CLOUD_INIT, DMI, NOTHING, PUBLIC, asks, cloud_id, dmi, file, file_tells
 
 LINK_LOCAL = "http://169.254.169.254"
+
+
+def azure_leaf(name):
+    """One value as text: the document as a whole holds names and keys of people."""
+    return f"/metadata/instance/compute/{name}?api-version=2021-02-01&format=text"
+
+
 HUAWEI = "https://support.huaweicloud.com/intl/en-us/usermanual-ecs/ecs_03_0166.html"
 
 HOSTS = [
@@ -17,14 +24,17 @@ HOSTS = [
         "name": "Microsoft Azure",
         "name_zh": "微软 Azure",
         "mainland_regions": ["chinaeast", "chinanorth"],
-        "sources": [CLOUD_INIT],
+        "sources": [CLOUD_INIT, "https://docs.azure.cn/en-us/virtual-machines/instance-metadata-service"],
         "note": "sys_vendor `Microsoft Corporation` is any Hyper-V guest.",
         "signs": [dmi("chassis_asset_tag", "7783-7084-3265-9085-8269-3286-77", "reference"), cloud_id("azure")],
         "metadata": {
             "base": LINK_LOCAL,
             "headers": {"Metadata": "true"},
-            "questions": [asks("/metadata/instance?api-version=2021-08-01", instance_type="compute.vmSize", region="compute.location")],
-            "proves": True,
+            "questions": [
+                asks("region", azure_leaf("location")),
+                asks("instance_type", azure_leaf("vmSize")),
+            ],
+            "proof": {"path": azure_leaf("azEnvironment"), "begins": "Azure"},
         },
     },
     {
@@ -36,7 +46,7 @@ HOSTS = [
         "metadata": {
             "base": LINK_LOCAL,
             "headers": {"Authorization": "Bearer Oracle"},
-            "questions": [asks("/opc/v2/instance/canonicalRegionName", region=""), asks("/opc/v2/instance/shape", instance_type="")],
+            "questions": [asks("region", "/opc/v2/instance/canonicalRegionName"), asks("instance_type", "/opc/v2/instance/shape")],
         },
     },
     {
@@ -73,8 +83,8 @@ HOSTS = [
         "metadata": {
             "base": "http://100.100.100.200",
             "questions": [
-                asks("/latest/meta-data/region-id", region=""),
-                asks("/latest/meta-data/instance/instance-type", instance_type=""),
+                asks("region", "/latest/meta-data/region-id"),
+                asks("instance_type", "/latest/meta-data/instance/instance-type"),
             ],
         },
     },
@@ -93,8 +103,8 @@ HOSTS = [
         "metadata": {
             "base": "http://169.254.0.23",
             "questions": [
-                asks("/latest/meta-data/placement/region", region=""),
-                asks("/latest/meta-data/instance/instance-type", instance_type=""),
+                asks("region", "/latest/meta-data/placement/region"),
+                asks("instance_type", "/latest/meta-data/instance/instance-type"),
             ],
         },
     },
@@ -112,8 +122,8 @@ HOSTS = [
         "metadata": {
             "base": LINK_LOCAL,
             "questions": [
-                asks("/latest/meta-data/placement/availability-zone", take="zone", region=""),
-                asks("/latest/meta-data/instance-type", instance_type=""),
+                asks("region", "/latest/meta-data/placement/availability-zone", "zone"),
+                asks("instance_type", "/latest/meta-data/instance-type"),
             ],
         },
     },
@@ -128,7 +138,7 @@ HOSTS = [
         "signs": [],
         "metadata": {
             "base": "http://100.96.0.96",
-            "questions": [asks("/latest/region_id", region=""), asks("/latest/instance_type_id", instance_type="")],
+            "questions": [asks("region", "/latest/region_id"), asks("instance_type", "/latest/instance_type_id")],
         },
     },
     {
@@ -159,8 +169,8 @@ HOSTS = [
         "metadata": {
             "base": "http://100.80.80.80",
             "questions": [
-                asks("/meta-data/latest/uhost/region", region=""),
-                asks("/meta-data/latest/uhost/machine-type", instance_type=""),
+                asks("region", "/meta-data/latest/uhost/region"),
+                asks("instance_type", "/meta-data/latest/uhost/machine-type"),
             ],
         },
     },
@@ -178,8 +188,8 @@ HOSTS = [
         "metadata": {
             "base": LINK_LOCAL,
             "questions": [
-                asks("/metadata/latest/placement/region", region=""),
-                asks("/metadata/latest/instance-type", instance_type=""),
+                asks("region", "/metadata/latest/placement/region"),
+                asks("instance_type", "/metadata/latest/instance-type"),
             ],
         },
     },
@@ -199,10 +209,10 @@ HOSTS = [
             "base": LINK_LOCAL,
             "headers": {"Metadata-Flavor": "Google"},
             "questions": [
-                asks("/computeMetadata/v1/instance/zone", take="zone", begins="projects/", region=""),
-                asks("/computeMetadata/v1/instance/machine-type", take="last-part", begins="projects/", instance_type=""),
+                asks("region", "/computeMetadata/v1/instance/zone", "zone"),
+                asks("instance_type", "/computeMetadata/v1/instance/machine-type", "last-part"),
             ],
-            "proves": True,
+            "proof": {"path": "/computeMetadata/v1/instance/zone", "begins": "projects/"},
         },
     },
     {
@@ -228,8 +238,11 @@ HOSTS = [
         "tells": [file_tells("instance_type", DMI + "product_name", take="type")],
         "metadata": {
             "base": LINK_LOCAL,
-            "questions": [asks("/latest/dynamic/instance-identity/document", instance_type="instanceType", region="region")],
-            "proves": True,
+            "questions": [
+                asks("region", "/latest/meta-data/placement/region"),
+                asks("instance_type", "/latest/meta-data/instance-type"),
+            ],
+            "proof": {"path": "/latest/meta-data/services/domain", "begins": "amazonaws.com"},
         },
     },
 ]

@@ -38,5 +38,5 @@ def file_tells(fact, path, **more):
     return {"fact": fact, "kind": "file", "path": path} | more
 
 
-def asks(path, take="whole", begins="", **facts):
-    return {"path": path, "take": take, "begins": begins, "facts": facts}
+def asks(fact, path, take="whole"):
+    return {"path": path, "fact": fact, "take": take}

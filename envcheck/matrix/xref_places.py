@@ -63,11 +63,12 @@ def _of_metadata(metadata: Metadata) -> Iterator[str]:
     """Only literal addresses: a name could lead anywhere. Only paths that hold no secret."""
     if not re.fullmatch(r"http://\d{1,3}(\.\d{1,3}){3}", metadata.base):
         yield f"`{metadata.base}` is no literal address"
-    for question in metadata.questions:
-        if not question.path.startswith("/") or not question.facts:
-            yield f"`{question.path}` is no path, or tells nothing"
-        if is_private(question.path):
-            yield f"`{question.path}` is never to be asked for"
+    paths = [question.path for question in metadata.questions] + ([metadata.proof.path] if metadata.proof else [])
+    for path in paths:
+        if not path.startswith("/"):
+            yield f"`{path}` is no path"
+        if is_private(path):
+            yield f"`{path}` is never to be asked for"
 
 
 def _of_mirrors(mirrors: list[Mirror], clouds: set[str]) -> Found:

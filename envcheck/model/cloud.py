@@ -65,27 +65,30 @@ class CloudTell(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
 
 
 class Question(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, omit_defaults=True):
-    """A path of a metadata service; `facts` = host fact → dotted key of the JSON answer, or "" for the answer as a whole.
-
-    `begins` = how the answer must begin.
-    """
+    """A path of a metadata service whose answer is one line, and the host fact it is."""
 
     path: str
-    facts: dict[Literal["instance_type", "region"], str]
+    fact: Literal["instance_type", "region"]
     take: Take = "whole"
-    begins: str = ""
+
+
+class Proof(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, omit_defaults=True):
+    """A path of a metadata service whose answer begins in a way that no other provider's does."""
+
+    path: str
+    begins: str
 
 
 class Metadata(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, omit_defaults=True):
     """A provider's metadata service: `base` an http URL of a literal link-local address, without a slash at the end.
 
-    `proves` = an answer in the right shape can come from this provider alone, for several share one address.
+    `proof` tells it from the others that share its address.
     """
 
     base: str
     headers: dict[str, str] = {}
     questions: tuple[Question, ...]
-    proves: bool = False
+    proof: Proof | None = None
 
 
 class CloudMatcher(msgspec.Struct, frozen=True):

@@ -12,7 +12,7 @@ import msgspec
 from envcheck.model.cloud import CloudMatcher, CloudSign
 from envcheck.model.fact import Absent, Fact, Found, Unreadable
 from envcheck.probes.facts import Facts, first_found
-from envcheck.probes.instance import at_boot, text_of, told_by, variables
+from envcheck.probes.instance import at_boot, text_of, told_by, variable
 from envcheck.probes.look import Look
 from envcheck.probes.metadata import Answers, ask, identify
 
@@ -61,10 +61,9 @@ def provider_of(look: Look) -> Fact[str]:
     best = _best(known)
     if isinstance(best, Found):
         return best
-    asked, answers = look.once(_asked)
-    if asked:
-        url = next(fact.source for fact in answers.values() if isinstance(fact, Found))
-        return first_found((best, Found(asked.id, url)))
+    asked = look.once(_asked)[0]
+    if asked and asked.metadata:
+        return first_found((best, Found(asked.id, asked.metadata.base)))
     guest = look.once(_guests).found
     if guest:
         return first_found((Unreadable(f"{guest[0].source}: a virtual machine, whose owner the firmware does not tell"), *known.gaps))
@@ -126,7 +125,7 @@ def _seen(look: Look, level: str) -> Sightings:
 def seen(look: Look, sign: CloudSign) -> Fact[bool]:
     """Whether a sign is there."""
     if sign.kind == "env":
-        value = variables(look).get(sign.name or "")
+        value = variable(look, sign.name or "")
         return Found(True, sign.name or "") if value is not None and sign.fits(value) else Absent(f"no {sign.name}")
     path = sign.path or ""
     if sign.value is None:

@@ -18,18 +18,16 @@ _LONGEST = 64  # characters of a type or region
 _KEYS = 5  # levels of a JSON text that are gone down
 
 
-def variables(look: Look) -> dict[str, str]:
-    """The environment, and in a container also that of its first process: a login by ssh loses what the platform set."""
-    return look.once(_variables)
+def variable(look: Look, name: str) -> str | None:
+    """A variable of the environment, in a container also of its first process: a login by ssh loses what the platform set."""
+    own = look.env.get(name)
+    return own if own is not None else look.once(_of_first_process).get(name)
 
 
-def _variables(look: Look) -> dict[str, str]:
-    own = dict(look.env)
-    if not isinstance(look.once(kind), Found):
-        return own
-    first = look.text("/proc/1/environ")
+def _of_first_process(look: Look) -> dict[str, str]:
+    first = look.text("/proc/1/environ") if isinstance(look.once(kind), Found) else None
     pairs = (entry.partition("=") for entry in first.value.split("\0")) if isinstance(first, Found) else ()
-    return {**{name: value for name, equals, value in pairs if equals}, **own}
+    return {name: value for name, equals, value in pairs if equals}
 
 
 def text_of(look: Look, path: str) -> Fact[str]:
@@ -55,7 +53,7 @@ def _told(look: Look, tell: CloudTell) -> Fact[str]:
     text: Fact[str]
     if tell.kind == "env":
         source = tell.name or ""
-        value = variables(look).get(source)
+        value = variable(look, source)
         text = Absent(f"no {source}") if value is None else Found(value, source)
     else:
         source = tell.path or ""
