@@ -2,47 +2,51 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator
 
 import msgspec
 from msgspec import UNSET
 
-from envcheck.model.host import Disk, Gpu, HostReport, PciDevice, Provenance, known
-from envcheck.render.catalogue import Catalogue, shown
-from envcheck.render.host_line import SEPARATOR, gpu_text, host_line, memory_gib
+from envcheck.model.host import HostReport, Provenance
+from envcheck.render.catalogue import Catalogue
+from envcheck.render.fact_values import full_value, short_value
+from envcheck.render.host_line import SEPARATOR, host_line
 from envcheck.render.layout import wrap_parts
 from envcheck.render.table import table
 
 _HIDDEN = frozenset({"schema", "provenance"})
-_SUMMED_UP = frozenset({"gpus", "toolkits", "disk", "processes", "accelerators"})  # one row an entry; every other list is one row
+# One row an entry; every other list is one row.
+_SUMMED_UP = frozenset({"gpus", "toolkits", "disk", "processes", "accelerators", "loader_folders", "package_problems"})
+_ONE_EACH_IN_FULL = frozenset({"topology"})
+_UNLIMITED = ("limits.memlock_mib", "limits.open_files", "limits.processes")
 
 
 def probe_text(host: HostReport, catalogue: Catalogue, *, verbose: bool = False, cloud_name: str | None = None) -> str:
     """A table of the facts. Without `verbose`, facts that are absent without a reason to mention stay out."""
     heads = [catalogue.say(f"probe.head-{name}") for name in ("fact", "value", "source")]
-    rows = [row for path, value in _facts(host) if (row := _row(host, path, value, catalogue, verbose))]
+    rows = [row for path, value in facts_of(host, verbose=verbose) if (row := _row(host, path, value, catalogue, verbose))]
     head = "\n".join(wrap_parts(host_line(host, catalogue, cloud_name), SEPARATOR, indent="  "))
     return f"{head}\n\n{table(heads, rows)}\n"
 
 
-def _facts(host: HostReport) -> Iterator[tuple[str, object]]:
+def facts_of(host: HostReport, *, verbose: bool = False) -> Iterator[tuple[str, object]]:
+    """The facts by dotted path, as `--set` takes it; long lists entry by entry."""
     for name in HostReport.__struct_fields__:
         if name in _HIDDEN:
             continue
         value = getattr(host, name)
         if isinstance(value, msgspec.Struct):
             yield from ((f"{name}.{field}", getattr(value, field)) for field in value.__struct_fields__)
-        elif isinstance(value, dict) and value:
+        elif isinstance(value, dict) and value and (verbose or name != "tools"):
             yield from ((f"{name}.{key}", item) for key, item in sorted(value.items()))
-        elif isinstance(value, list) and value and name in _SUMMED_UP:
-            # As --set takes it.
+        elif isinstance(value, list) and value and (name in _SUMMED_UP or (verbose and name in _ONE_EACH_IN_FULL)):
             yield from ((f"{name}.{index}", item) for index, item in enumerate(value))
         else:
             yield name, value
 
 
-def _provenance(host: HostReport, path: str) -> Provenance | None:
+def provenance_of(host: HostReport, path: str) -> Provenance | None:
+    """Where the fact comes from, or the part it belongs to."""
     if isinstance(host.provenance, msgspec.UnsetType):
         return None
     parents = (path, path.partition(".")[0])
@@ -50,7 +54,7 @@ def _provenance(host: HostReport, path: str) -> Provenance | None:
 
 
 def _row(host: HostReport, path: str, value: object, catalogue: Catalogue, verbose: bool) -> list[str] | None:
-    origin = _provenance(host, path)
+    origin = provenance_of(host, path)
     why = (origin.why or origin.source or "") if origin else ""
     if value is UNSET:
         if origin is None and not verbose:
@@ -60,34 +64,10 @@ def _row(host: HostReport, path: str, value: object, catalogue: Catalogue, verbo
     if value is None or value in ([], {}):
         if packaged:
             return None
+        if value is None and path in _UNLIMITED:
+            return [path, catalogue.say("probe.unlimited"), why]
         return [path, catalogue.say("probe.absent"), why] if verbose or origin else None
     source = (origin.source or origin.why or "") if origin and not packaged else ""
-    return [path, (None if verbose else _in_short(value, catalogue)) or _shown(value, catalogue), source]
-
-
-def _in_short(value: object, catalogue: Catalogue) -> str | None:
-    """A GPU, a disk or the PCI devices as people name them; None for any other value."""
-    if isinstance(value, Gpu):
-        free = memory_gib(value.memory_free_mib)
-        return catalogue.say("probe.gpu-free", gpu=gpu_text(value, catalogue), free=free) if free else gpu_text(value, catalogue)
-    if isinstance(value, Disk) and (free := memory_gib(value.free_mib)):
-        return catalogue.say("probe.disk", free=free, path=known(value.path))
-    if isinstance(value, list) and value and all(isinstance(item, PciDevice) for item in value):
-        kinds = Counter(" ".join(str(known(part) or "?") for part in (item.kind, f"{item.vendor}:{item.device}")) for item in value)
-        return ", ".join(f"{count} x {kind}" for kind, count in kinds.items())
-    return None
-
-
-def _shown(value: object, catalogue: Catalogue) -> str:
-    if isinstance(value, bool):
-        return catalogue.say("probe.yes" if value else "probe.no")
-    if isinstance(value, (str, int, float)):
-        return shown(value, catalogue.lang)
-    if isinstance(value, list):
-        return ", ".join(_shown(item, catalogue) for item in value[:16]) + (" …" if len(value) > 16 else "")
-    fields = msgspec.to_builtins(value) if isinstance(value, msgspec.Struct) else value
-    return (
-        ", ".join(f"{name}={_shown(item, catalogue)}" for name, item in fields.items() if item is not None)
-        if isinstance(fields, dict)
-        else "?"
-    )
+    if path == "tools" and isinstance(value, dict):
+        return [path, catalogue.listed(name for name, place in sorted(value.items()) if place) or catalogue.say("probe.absent"), source]
+    return [path, full_value(value, catalogue) if verbose else short_value(value, catalogue), source]

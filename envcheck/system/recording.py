@@ -48,7 +48,7 @@ class RecordingSystem(System):
         self.executables: dict[str, str | None] = {}
         self.spaces: dict[str, Fact[DiskSpace]] = {}
         self.leaves: dict[str, Fact[bool]] = {}
-        self.answers: dict[str, Fact[HttpAnswer]] = {}
+        self.answers: dict[str, tuple[int, Fact[HttpAnswer]]] = {}
         self.names: Fact[tuple[str, str, str]] | None = None
         self.c_library: Fact[tuple[str, str]] | None = None
         self.report: NvmlReport | None = None
@@ -147,6 +147,7 @@ class RecordingSystem(System):
         self, url: str, headers: Mapping[str, str], timeout: float = 5.0, limit: int = 4 << 20, *, direct: bool = False
     ) -> Fact[HttpAnswer]:
         """One GET; headers, which may hold a token, are not remembered."""
-        if url not in self.answers:
-            self.answers[url] = self.inner.http_get(url, headers, timeout, limit, direct=direct)
-        return self.answers[url]
+        known = self.answers.get(url)
+        if known is None or (known[0] < limit and isinstance(known[1], Found) and known[1].value.truncated):
+            known = self.answers[url] = (limit, self.inner.http_get(url, headers, timeout, limit, direct=direct))
+        return known[1]

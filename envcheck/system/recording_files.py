@@ -116,7 +116,7 @@ def _texts(visit: RecordingSystem) -> Iterator[str]:
         yield from words
         if isinstance(ran, Found):
             yield from (ran.value.stdout, ran.value.stderr)
-    for url, answer in visit.answers.items():
+    for url, (_, answer) in visit.answers.items():
         yield from (url, answer.value.body.decode("utf-8", "surrogateescape") if isinstance(answer, Found) else url)
 
 

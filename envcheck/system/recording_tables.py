@@ -63,7 +63,7 @@ def answers(told: Redacted) -> dict[str, RecordedAnswer]:
     """What was fetched, by address."""
     table: dict[str, RecordedAnswer] = {}
     left = _MOST_BYTES
-    for url, fact in told.visit.answers.items():
+    for url, (_, fact) in told.visit.answers.items():
         left -= len(fact.value.body) if isinstance(fact, Found) else 0
         entry = _answer(told, url, fact)
         table[told.text(url)] = entry if left > 0 else RecordedAnswer(error=_NO_ROOM)
@@ -80,7 +80,13 @@ def _answer(told: Redacted, url: str, fact: Fact[HttpAnswer]) -> RecordedAnswer:
     except UnicodeDecodeError:
         text, data = "", body
     return RecordedAnswer(
-        status=answer.status, body=text, url=told.text(answer.url), data=data, truncated=answer.truncated, source=told.text(fact.source)
+        status=answer.status,
+        body=text,
+        url=told.text(answer.url),
+        data=data,
+        truncated=answer.truncated,
+        source=told.text(fact.source),
+        date_ahead_s=answer.date_ahead_s,
     )
 
 

@@ -43,8 +43,8 @@ _INSTANCE = re.compile(
 )
 _ACCOUNT = re.compile(r"(\barn:[\w-]*:[\w-]*:[\w-]*:)(\d{12})\b")
 _LABELLED = re.compile(
-    r"((?:serial[ _-]?(?:number|no)?|instance[ _-]?id|(?:owner[ _-]?)?account[ _-]?id|owner[ _-]?id|subscription[ _-]?id|tenant[ _-]?id"
-    r"|project[ _-]?id|machine[ _-]?id|vm[ _-]?id|board[ _-]?id)[\"']?\s{0,40}[:=]\s{0,8}[\"']?)([A-Za-z0-9][\w./-]{3,200})",
+    r"((?:serial[ _-]?(?:number|no)|\"serial|instance[ _-]?id|(?:owner[ _-]?)?account[ _-]?id|owner[ _-]?id"
+    r"|subscription[ _-]?id|tenant[ _-]?id|project[ _-]?id|machine[ _-]?id|vm[ _-]?id|board[ _-]?id)[\"']?\s{0,40}[:=]\s{0,8}[\"']?)([A-Za-z0-9][\w./-]{3,200})",
     re.IGNORECASE,
 )
 _NOT_NAMED = frozenset({"none", "null", "true", "false", "n/a", "unknown", "not", "default", "string"})

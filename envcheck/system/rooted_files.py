@@ -126,13 +126,15 @@ class RecordedAnswer(msgspec.Struct, frozen=True, forbid_unknown_fields=True, om
     data: bytes | None = None
     truncated: bool = False
     source: str | None = None
+    date_ahead_s: int | None = None
 
     def fact(self, url: str, limit: int) -> Fact[HttpAnswer]:
         """The answer, at most `limit` bytes of its body."""
         if self.error is not None:
             return Unreadable(self.error)
         body = self.body.encode() if self.data is None else self.data
-        return Found(HttpAnswer(self.status, body[:limit], self.url or url, self.truncated or len(body) > limit), self.source or url)
+        cut = self.truncated or len(body) > limit
+        return Found(HttpAnswer(self.status, body[:limit], self.url or url, cut, self.date_ahead_s), self.source or url)
 
 
 def load(folder: str, name: str, kind: type[T]) -> T | None:
