@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from envcheck.cli.options import Common
+from envcheck.cli.asked import Common
 from envcheck.model.host import HostReport, known
 from envcheck.model.modelspec import ModelSpec
 from envcheck.model.report import CheckReport

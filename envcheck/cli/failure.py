@@ -8,8 +8,6 @@ import sys
 from collections.abc import Sequence
 from contextlib import suppress
 
-import click
-
 from envcheck.cli.output import to_stderr
 from envcheck.errors import EnvcheckError, ExitCode
 from envcheck.model.text import Text
@@ -21,6 +19,8 @@ def report_failure(error: Exception, words: Sequence[str]) -> int:
     if isinstance(error, EnvcheckError):
         _complain(error.text, words)
         return int(error.exit_code)
+    import click  # whatever is no error of ours may be one of its
+
     if isinstance(error, click.ClickException):
         with suppress(OSError):  # nobody can be told
             error.show(file=sys.stderr)

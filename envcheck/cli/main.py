@@ -1,6 +1,6 @@
 """The entry point: `run` returns the exit status and lets errors through, `main` turns errors into one sentence and a status.
 
-Imports stand in the functions: `--version` needs no click, `--help` nothing but click.
+Imports stand in the functions: `--version` and a bare `envcheck` need no click, `--help` nothing but click.
 """
 
 from __future__ import annotations
@@ -20,6 +20,13 @@ def run(argv: Sequence[str]) -> int:
 
         to_stdout(version_text())
         return 0
+    from envcheck.cli.plain import plain_check
+
+    asked = plain_check(argv)
+    if asked is not None:
+        from envcheck.cli.checking import check
+
+        return check(asked)
     from envcheck.cli.group import cli
 
     status = cli.main(args=list(argv), prog_name="envcheck", standalone_mode=False)

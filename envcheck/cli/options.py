@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from functools import wraps
-from typing import Any, Literal
+from typing import Any
 
 import click
-import msgspec
 
-from envcheck.cli.output import painter, speaks
+from envcheck.cli.asked import Common, language
 from envcheck.errors import UsageError
-from envcheck.render.catalogue import Catalogue, Lang, choose_language
-from envcheck.render.paint import Paint
 
 Command = Callable[..., int]
 
@@ -27,35 +23,6 @@ def said(_: click.Context, param: click.Parameter, value: str | None) -> str | N
 
 # A command that takes vLLM's own arguments too: what click does not know is handed on.
 SERVE_SETTINGS: dict[str, Any] = {"ignore_unknown_options": True, "help_option_names": ["-h", "--help"]}
-
-
-class Common(msgspec.Struct, frozen=True):
-    """What was asked about how to look and how to answer; `overrides` are host facts by dotted path.
-
-    `network` = the host's own places may be asked over the network; never with `offline`.
-    """
-
-    host: str | None = None
-    output: Literal["text", "json"] = "text"
-    lang: Lang = "en"
-    offline: bool = False
-    network: bool = False
-    matrix_dir: str | None = None
-    verbose: bool = False
-    quiet: bool = False
-    python: str | None = None
-    overrides: dict[str, str] = {}
-    schema: bool = False
-
-    @property
-    def catalogue(self) -> Catalogue:
-        """The sentences in the language asked for."""
-        return Catalogue(self.lang)
-
-    @property
-    def paint(self) -> Paint:
-        """Colour, where standard output is a terminal that wants it."""
-        return painter()
 
 
 _HOST = (
@@ -103,12 +70,11 @@ def _gather(values: dict[str, Any]) -> Common:
     as_json = values.pop("as_json") or values["output"] == "json"
     values.pop("output")
     option = values.pop("lang")
-    lang = choose_language(option, os.environ)
     offline = values.pop("offline")
     return Common(
         host=values.pop("host", None),
         output="json" if as_json else "text",
-        lang=lang if option or as_json or speaks(lang) else "en",
+        lang=language(option, as_json=as_json),
         offline=offline,
         network=values.pop("network", False) and not offline,
         matrix_dir=values.pop("matrix_dir"),

@@ -4,21 +4,15 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from envcheck.errors import EnvcheckError
 
 if TYPE_CHECKING:
     from envcheck.render.paint import Paint, Role
 
-_COLOURS: dict[Role, dict[str, Any]] = {
-    "good": {"fg": "green", "bold": True},
-    "bad": {"fg": "red", "bold": True},
-    "caution": {"fg": "yellow", "bold": True},
-    "heading": {"bold": True},
-    "command": {"fg": "cyan"},
-    "faint": {"dim": True},
-}
+# Numbers of ECMA-48's "select graphic rendition".
+_COLOURS: dict[Role, str] = {"good": "32;1", "bad": "31;1", "caution": "33;1", "heading": "1", "command": "36", "faint": "2"}
 
 
 def to_stdout(data: str | bytes) -> bool:
@@ -89,9 +83,8 @@ def painter() -> Paint:
 
     if sys.stdout is None or os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb" or not sys.stdout.isatty():
         return plain
-    import click
 
     def paint(text: str, role: Role) -> str:
-        return click.style(text, **_COLOURS[role])
+        return f"\x1b[{_COLOURS[role]}m{text}\x1b[0m"
 
     return paint

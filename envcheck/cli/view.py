@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal
 
-from envcheck.cli.options import Common
+from envcheck.cli.asked import Common
 from envcheck.model.host import HostReport, known
 from envcheck.render.check_text import View
 

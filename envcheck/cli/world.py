@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, cast
 
 import msgspec
 
-from envcheck.cli.options import Common
+from envcheck.cli.asked import Common
 from envcheck.errors import CannotTellError, UsageError
 from envcheck.model.host import HostReport
 

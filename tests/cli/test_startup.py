@@ -47,6 +47,14 @@ def test_help_needs_click_alone(processes: None) -> None:
     assert not modules & {"msgspec", "packaging", "ctypes", "envcheck.matrix.load", "envcheck.cli.commands.check"}
 
 
+@pytest.mark.parametrize("words", [[], ["check", "--json"], ["-v"]])
+def test_a_bare_check_needs_no_parser(processes: None, words: list[str]) -> None:
+    modules = loaded(*words)
+    assert "envcheck.rules.check" in modules
+    assert not modules & {"click", "pathlib", "subprocess"}
+    assert not slow_ones(modules)
+
+
 def test_check_of_a_report_loads_nothing_slow(processes: None, a10: str) -> None:
     modules = loaded("--host", a10)
     assert not slow_ones(modules)

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from envcheck.cli.options import Common, common
+from envcheck.cli.asked import Common
+from envcheck.cli.options import common
 from envcheck.cli.output import schema_out, to_stdout
 from envcheck.errors import CannotTellError, ExitCode, UsageError
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import click
 
-from envcheck.cli.options import Common, common
+from envcheck.cli.asked import Common
+from envcheck.cli.options import common
 from envcheck.cli.output import json_out, schema_out, to_stdout
 from envcheck.errors import ExitCode
 

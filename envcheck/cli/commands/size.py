@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from envcheck.cli.options import SERVE_SETTINGS, Common, common, own_options, said
+from envcheck.cli.asked import Common
+from envcheck.cli.options import SERVE_SETTINGS, common, own_options, said
 from envcheck.cli.output import json_out, schema_out, to_stdout
 from envcheck.errors import ExitCode, UsageError
 
