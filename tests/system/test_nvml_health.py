@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
+import sys
 from collections.abc import Callable
 
 import pytest
@@ -126,3 +129,22 @@ def test_one_gpu_has_no_pair(standin: Standin, look: Look) -> None:
 def test_pairs_that_hang_leave_the_gpus(standin: Standin, look: Look, changed: Changed) -> None:
     report = look(changed(standin("rtx4090x2_p2p_off"), "sleep.nvmlDeviceGetP2PStatus = 60000")).report
     assert (report.status, len(report.gpus), report.pairs) == ("Timeout", 2, [])
+
+
+WHOLE_VISIT = """
+import json, sys
+from envcheck.system import nvml_child
+before, told = set(sys.modules), []
+nvml_child.read_all(told.append)
+builtins = vars(sys.modules["pynvml"])["__builtins__"]
+json.dump([len(told), len(builtins.later), sorted(set(sys.modules) - before)], sys.stdout)
+"""
+
+
+def test_a_whole_visit_makes_and_imports_little(standin: Standin) -> None:
+    done = subprocess.run([sys.executable, "-c", WHOLE_VISIT], env=standin("h20x8"), capture_output=True, text=True, timeout=30, check=True)
+    told, put_off, loaded = json.loads(done.stdout)
+    assert told == 1 + 1 + 8 + 1  # libcuda, the driver, the devices, the pairs
+    assert put_off > 150
+    dear = {"string", "ctypes.util", "subprocess", "shutil", "tempfile", "inspect", "importlib.util", "asyncio", "email", "ast"}
+    assert not dear & set(loaded)
