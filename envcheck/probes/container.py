@@ -53,7 +53,8 @@ def probe(look: Look) -> Facts:
 
 def kind(look: Look) -> Fact[str]:
     """docker, podman, kubernetes, containerd, cri-o, lxc, apptainer, enroot, systemd-nspawn, kata …; absent on a host of one's own."""
-    return first_found(_marks(look))
+    fact = first_found(_marks(look))
+    return first_found((Absent("no mark of a container"), fact)) if isinstance(fact, Absent) else fact
 
 
 def _marks(look: Look) -> Iterator[Fact[str]]:
@@ -68,7 +69,6 @@ def _marks(look: Look) -> Iterator[Fact[str]]:
     yield _told(look, "/run/systemd/container")
     yield _by_first_process(look)
     yield _by_kernel(look)
-    yield Absent("no mark of a container")
 
 
 def _named(name: str | None, source: str) -> Fact[str]:

@@ -95,7 +95,8 @@ def test_a_sandbox_that_answers_for_the_kernel(look):
 )
 def test_a_host_is_no_container(look, files, env):
     facts = container.probe(look(files=files, env=env))
-    assert all(isinstance(fact, Absent) for fact in facts.values())
+    assert {type(fact) for fact in facts.values()} == {Absent}
+    assert {fact.why for fact in facts.values()} == {"no mark of a container"}
 
 
 def test_without_the_mounts_nobody_knows_unless_a_mark_tells(look):
@@ -108,6 +109,8 @@ def test_what_was_tried_is_told(look):
     fact = container.kind(look(files={"/proc/self/mountinfo": OVERLAY}))
     assert [gap.why for gap in fact.tried][:2] == ["no APPTAINER_CONTAINER", "no SINGULARITY_CONTAINER"]
     assert fact.source == "/proc/self/mountinfo"
+    none = container.kind(look(files={"/proc/self/mountinfo": PLAIN}))
+    assert {"no ENROOT_ROOTFS", "no /.dockerenv", "the root file system is no container's"} <= {gap.why for gap in none.tried}
 
 
 def test_the_images_variables_and_name(look):
