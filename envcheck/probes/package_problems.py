@@ -17,6 +17,7 @@ from envcheck.probes.package_origins import origins
 from envcheck.probes.packages import Package, copies
 from envcheck.probes.python_folders import working_folder
 from envcheck.probes.site_packages import Site, literal, sites
+from envcheck.probes.torch import build, torch_folder
 
 FIELDS = ("package_problems",)
 _MOST = 32
@@ -39,7 +40,8 @@ def probe(look: Look) -> Facts:
     if not isinstance(packages, Found) or not isinstance(folders, Found):
         return {"package_problems": folders if not isinstance(folders, Found) else packages}
     seen = _Seen(folders.value, packages.value)
-    checks = (hidden_nvml(look, seen), hidden_here(look, seen), leftovers(seen), doubles(seen), nameless(look, seen), broken_metadata(seen))
+    by_files = (hidden_nvml(look, seen), hidden_here(look, seen), leftovers(seen), doubles(seen))
+    checks = (*by_files, mixed_torch(look, seen), nameless(look, seen), broken_metadata(seen))
     found = [problem for check in checks for problem in check]
     return {"package_problems": Found(found[:_MOST], folders.source)}
 
@@ -121,6 +123,17 @@ def doubles(seen: _Seen) -> Iterator[PackageProblem]:
         if len(versions) > 1 or (len(found) > 1 and name in ("torch", "vllm") and len({package.site for package in found}) > 1):
             listed = "; ".join(f"{package.version} in {package.path}" for package in found[:4])
             yield PackageProblem("duplicate", name, found[0].path, listed[:400])
+
+
+def mixed_torch(look: Look, seen: _Seen) -> Iterator[PackageProblem]:
+    """Files of one torch release under the metadata of another: an installation over an older one that broke off."""
+    told, folder = look.once(build), look.once(torch_folder)
+    packages = seen.copies.get("torch", ())
+    if len(packages) != 1 or not isinstance(told, Found) or not isinstance(folder, Found) or folder.value != f"{packages[0].site}/torch":
+        return
+    files, metadata = told.value.version or "", packages[0].version
+    if files and files.partition("+")[0] != metadata.partition("+")[0]:
+        yield PackageProblem("half-replaced", "torch", folder.value, f"its files are of {files[:60]}, its metadata of {metadata[:60]}")
 
 
 def nameless(look: Look, seen: _Seen) -> Iterator[PackageProblem]:
