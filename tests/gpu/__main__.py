@@ -1,7 +1,8 @@
 """Every NVML fact beside `nvidia-smi`, the cost of the commands, and a recording: `tests/gpu/run [--out DIR]` on a GPU host.
 
 Needs no root, no network and nothing but the checkout and its environment; takes a minute or two. Prints a PASS, FAIL or SKIP line for
-each fact and a JSON summary last, also into DIR/summary.json (DIR = $OUT, else ./gpu-check). Exit status 0 only when nothing failed.
+each fact and a JSON summary last, also into DIR/summary.json (DIR = $OUT, else a temporary folder). Exit status 0 only when nothing
+failed.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import json
 import os
 import shutil
 import sys
+import tempfile
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -45,7 +47,7 @@ def results(out: Path) -> list[Result]:
 def main() -> int:
     """Compare, measure, print; 0 when nothing failed."""
     parser = argparse.ArgumentParser(prog="tests/gpu/run", description=__doc__)
-    parser.add_argument("--out", type=Path, default=Path(os.environ.get("OUT") or "gpu-check"))
+    parser.add_argument("--out", type=Path, default=Path(os.environ.get("OUT") or tempfile.mkdtemp(prefix="envcheck-gpu-")))
     parser.add_argument("--no-timing", action="store_true", help="leave out the runs that only measure")
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
@@ -56,6 +58,7 @@ def main() -> int:
     counts = {verdict: sum(result.verdict == verdict for result in found) for verdict in ("PASS", "FAIL", "SKIP")}
     summary = {
         "counts": counts,
+        "folder": str(options.out),
         "failed": [result._asdict() for result in found if result.verdict == "FAIL"],
         "skipped": [result.fact for result in found if result.verdict == "SKIP"],
         "cost": {} if options.no_timing else costs(),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import resource
+import shutil
 import statistics
 import subprocess
 import sys
@@ -69,12 +70,13 @@ def differences(first: Mapping[str, Any], second: Mapping[str, Any]) -> list[str
 
 
 def recorded(folder: Path) -> Result:
-    """Record this host into `folder`, replay it and compare with what the recording run itself said."""
+    """Record this host into `folder` and `<folder>.tar.gz`, replay it and compare with what the recording run itself said."""
     if "--record" not in run([*ENVCHECK, "probe", "--help"]).stdout:
         return Result("recording", "SKIP", None, None, "this envcheck has no `probe --record`")
-    live = run([*ENVCHECK, "probe", "--offline", "--json", "--record", str(folder)])
+    live = run([*ENVCHECK, "probe", "--offline", "--json", "--record", str(folder), "--force"])
     again = run([*ENVCHECK, "probe", "--offline", "--json", "--host", str(folder)])
     if live.returncode or again.returncode:
         return Result("recording", "FAIL", live.stderr[-300:], again.stderr[-300:], f"exit {live.returncode} and {again.returncode}")
+    shutil.make_archive(str(folder), "gztar", folder)  # one file to carry away
     differ = differences(json.loads(live.stdout), json.loads(again.stdout))
     return Result("recording", "FAIL" if differ else "PASS", f"{len(differ)} facts differ", "none", ", ".join(differ[:12]))

@@ -238,8 +238,11 @@ def test_a_recording_must_replay_to_the_same_facts(
         text = live if "--record" in argv else replayed
         return subprocess.CompletedProcess(argv, 0 if text is not None else 5, text or "", "")
 
+    folder = tmp_path / "recording"
+    folder.mkdir()
     monkeypatch.setattr(script["runs"], "run", run_fake)
-    assert script["runs"].recorded(tmp_path).verdict == verdict
+    assert script["runs"].recorded(folder).verdict == verdict
+    assert (tmp_path / "recording.tar.gz").is_file() == (live is not None)
 
 
 @pytest.mark.native
