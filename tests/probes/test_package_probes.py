@@ -51,7 +51,7 @@ def test_what_decides(name):
     assert may_decide(f"{name.replace('-', '_')}-1.0.dist-info")
 
 
-@pytest.mark.parametrize("name", ["requests", "uvloop", "pipdeptree", "rayon", "avro", "ninjago", "six"])
+@pytest.mark.parametrize("name", ["requests", "uvloop", "pipdeptree", "rayon", "avro", "ninjago", "six", "vllm-envcheck"])
 def test_what_does_not(name):
     assert not decides(name)
 

@@ -142,6 +142,11 @@ def test_modules_of_builds_with_other_names_have_a_distribution(look):
     assert problems(look, files) == []
 
 
+def test_a_plugin_is_not_the_distribution_of_vllm(look):
+    files = dist("vllm-flash-attn", "2.6.1") | {f"{V}/vllm/__init__.py": ""}
+    assert problems(look, files) == [("no-metadata", "vllm", f"{V}/vllm")]
+
+
 @pytest.mark.parametrize("text", ["", "Metadata-Version: 2.1\nName: torch\n\nVersion: 9\n", "\0" * 4000, Unreadable("input/output error")])
 def test_metadata_that_name_no_version(look, text):
     files = {f"{V}/torch-2.4.0.dist-info/METADATA": text}
