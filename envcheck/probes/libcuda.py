@@ -47,6 +47,7 @@ def _takings(look: Look) -> Iterator[Fact[str]]:
     loaded = look.system.libcuda_version()
     if isinstance(loaded, Found) and loaded.source.startswith("/"):
         yield Found(loaded.source, "loader")
+    yield Absent(f"the loader: {'names no file' if isinstance(loaded, Found) else loaded.why}")
     yield from copies(look, _NAME)
 
 

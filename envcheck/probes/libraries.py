@@ -130,7 +130,8 @@ def copies(look: Look, name: str) -> Iterator[Fact[str]]:
 
 def _in_folders(look: Look, name: str, folders: tuple[str, ...], place: str) -> Iterator[Fact[str]]:
     yield from (Found(path, path) for folder in folders if look.system.exists(path := posixpath.join(folder, name)))
-    yield Absent(f"{place}: no {name}")
+    if folders:
+        yield Absent(f"{place}: no {name}")
 
 
 def cuda_folders(look: Look) -> tuple[str, ...]:

@@ -20,7 +20,7 @@ FIELDS = (
     *("os.name", "os.id", "os.version", "os.arch", "os.kernel", "os.glibc", "os.libstdcxx", "os.wsl"),
     *("os.cxxabi", "os.libc", "os.init", "os.kernel_headers"),
 )
-_SCAN_LIMIT = 4 << 20  # bytes of libstdc++.so.6 looked through for symbol versions
+_SCAN_LIMIT = 1 << 20  # bytes of libstdc++.so.6 looked through: its symbols' names end half a MiB in, and a recording keeps what is read
 
 
 def probe(look: Look) -> Facts:
