@@ -17,7 +17,8 @@ CHECK_SCHEMA = "envcheck.check/1"
 class CheckReport(msgspec.Struct, frozen=True):
     """What `check` answers.
 
-    `subject` says what the verdict is about: the `installed` vLLM, the `requested` release, or whether `any` release runs here.
+    `subject` says what the verdict is about: the `installed` vLLM, the `requested` release, whether `any` release runs here, or the
+    `environment` at hand, which holds a torch without vLLM and is blocked by its own faults alone: a fresh one is not.
     `vllm` is the release judged: the installed or requested one, or the newest that runs; None where none does.
     `binding` is the constraint that decides: of a blocked host the first error; of a host that runs an older release than the newest,
     what keeps the newest from running; None where nothing binds. It applies to `binding_release`.
@@ -26,7 +27,7 @@ class CheckReport(msgspec.Struct, frozen=True):
 
     schema: str
     verdict: Verdict
-    subject: Literal["installed", "requested", "any"]
+    subject: Literal["installed", "requested", "any", "environment"]
     vllm: str | None
     newest: str
     engine: str | None

@@ -39,7 +39,7 @@ def choose_stack(judgement: Judgement, matrix: Matrix, request: Request) -> Stac
             return StackChoice(present, (), (), {}, True)
     surveyor = surveyor_of(matrix)
     # A broken installation is replaced by the same release in a fresh environment, where that runs.
-    spec = request.vllm if judgement.subject != "any" else None
+    spec = request.vllm if judgement.subject in ("installed", "requested") else None
     if judgement.subject == "installed" and judgement.release:
         spec = judgement.release.raw
     survey = surveyor.survey(judgement.target, spec, variants=True)

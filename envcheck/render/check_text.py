@@ -73,7 +73,7 @@ def _unfit_model(report: CheckReport) -> str | None:
 
 def _subject(report: CheckReport) -> str | None:
     stack = report.plan.stack if report.plan else None
-    return stack_name(stack) if report.subject == "any" and stack and stack.vllm == report.vllm else report.vllm
+    return stack_name(stack) if report.subject in ("any", "environment") and stack and stack.vllm == report.vllm else report.vllm
 
 
 def _write_binding(page: Page, report: CheckReport) -> set[str]:
@@ -101,7 +101,7 @@ def _write_commands(page: Page, report: CheckReport, everything: bool) -> None:
     if report.plan is None:
         return
     # The first line and the way out have said already that something else is installed than what does not run.
-    notes = [note for note in report.plan.notes if report.subject != "any" or note.key != "plan.note.way-out"]
+    notes = [note for note in report.plan.notes if report.subject in ("installed", "requested") or note.key != "plan.note.way-out"]
     if notes:
         page.blank()
     for note in notes:

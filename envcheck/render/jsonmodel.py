@@ -189,7 +189,7 @@ class CheckOut(msgspec.Struct, frozen=True):
 
     schema: str
     verdict: Verdict
-    subject: Literal["installed", "requested", "any"]
+    subject: Literal["installed", "requested", "any", "environment"]
     vllm: str | None
     newest: str
     engine: str | None

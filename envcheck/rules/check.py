@@ -25,7 +25,7 @@ from envcheck.rules.remedies import clash_remedies
 from envcheck.rules.situation import Situation, read_situation
 from envcheck.rules.survey import Survey, Surveyor, asked_label
 
-Subject = Literal["installed", "requested", "any"]
+Subject = Literal["installed", "requested", "any", "environment"]
 
 
 class Judgement(msgspec.Struct, frozen=True):
@@ -119,6 +119,8 @@ class Judge:
         found += [*engines, *_all(LAST_RULES, situation, matrix)]
         findings = fold(ordered(_observed(situation, subject, found, matrix)), matrix)
         nameless = ("packages.vllm",) if subject == "any" and situation.installed_raw else ()
+        if subject == "any" and _environment_alone(findings, environment, conclusion):
+            subject = "environment"
         verdict, undecided = _verdict(findings, _missing(situation, (*conclusion.undecided, *nameless)))
         binding = conclusion.binding
         if verdict is Verdict.BLOCKED and binding is not None and findings[0].code != binding.code:
@@ -240,6 +242,13 @@ def _missing(situation: Situation, names: Iterable[str]) -> tuple[str, ...]:
 
 def _all(rules: tuple[Rule, ...], situation: Situation, matrix: Matrix) -> list[Finding]:
     return [finding for rule in rules for finding in rule.run(situation, matrix)]
+
+
+def _environment_alone(findings: tuple[Finding, ...], environment: list[Finding], conclusion: _Conclusion) -> bool:
+    """Whether a release runs here and only what is installed stands in its way."""
+    own = {finding.code for finding in environment}
+    errors = [finding.code for finding in findings if finding.severity is Severity.ERROR]
+    return bool(errors) and own.issuperset(errors) and conclusion.release is not None and conclusion.judged is not None
 
 
 def _observed(situation: Situation, subject: Subject, findings: list[Finding], matrix: Matrix) -> list[Finding]:

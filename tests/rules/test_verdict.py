@@ -240,5 +240,12 @@ def test_a_broken_torch_blocks_only_where_it_would_be_used(ask: Ask) -> None:
     used, beside, alone = ask("installed", cpu), ask("installed", cpu, vllm="0.33.0"), ask("a100", cpu)
     for judgement in (used, alone):  # without vLLM, the torch at hand is what would be used
         assert (judgement.verdict, judgement.findings[0].code) == (Verdict.BLOCKED, "torch-cpu-build")
+    assert (used.subject, alone.subject) == ("installed", "environment")
     assert beside.verdict is Verdict.READY_WITH_WARNINGS
     assert [finding.severity for finding in beside.findings if finding.code == "torch-cpu-build"] == [Severity.WARNING]
+
+
+def test_an_environment_is_not_all_that_blocks_a_host_whose_driver_is_too_old_for_anything(ask: Ask) -> None:
+    broken = {"torch": {"version": "2.10.0+cpu", "cuda": None}, "driver": {"version": "440.33.01", "nvml": "ok"}}
+    judged = ask("a100", broken)
+    assert (judged.verdict, judged.subject) == (Verdict.BLOCKED, "any")
