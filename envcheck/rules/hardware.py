@@ -1,4 +1,4 @@
-"""Rules on what is in the machine: a GPU at all, of a maker and kind that CUDA wheels serve, alike, healthy."""
+"""Rules on the GPUs that are shown: of a maker and kind that CUDA wheels serve, alike, healthy."""
 
 from __future__ import annotations
 
@@ -7,108 +7,12 @@ from collections.abc import Iterator
 
 from envcheck.matrix.load import Matrix
 from envcheck.model.finding import Finding, Remedy
-from envcheck.model.host import PciDevice, known
-from envcheck.model.versions import compute_capability, driver_version
-from envcheck.rules.driver import first_listing
+from envcheck.model.host import known
+from envcheck.model.versions import compute_capability
 from envcheck.rules.make import error, info, remedy, warning
 from envcheck.rules.situation import GpuFact, Situation, only_visible, part, text
 
 _JETSON = r"(?i)\b(jetson|tegra|orin|xavier)\b"
-
-
-def presence(situation: Situation, matrix: Matrix) -> Iterator[Finding]:
-    """No GPU, one of another maker, or one whose driver does not answer."""
-    if situation.gpus or not situation.gpus_known:
-        return
-    if situation.other_makers:
-        yield error("non-nvidia-accelerator", names=", ".join(situation.other_makers[:4])[:200])
-        return
-    devices = [device for device in _nvidia(situation) if known(device.kind) == "gpu"]
-    if not devices:
-        if any(nvml(situation, matrix)):
-            return  # a driver that does not work shows no GPU either, so an empty list proves nothing
-        # A container sees only the devices it was given, so its host may well have a GPU.
-        inside = bool(text(situation.host.container, "kind"))
-        yield error("no-gpu", "container" if inside else "detail", remedies=(remedy("hardware", "get-gpu"),))
-        return
-    yield from _unreachable(situation, matrix, devices)
-
-
-def _install_driver(matrix: Matrix) -> Remedy:
-    return remedy("driver", "install-driver", root=True, branch=matrix.policy.planned_driver_branch)
-
-
-def _nvidia(situation: Situation) -> list[PciDevice]:
-    devices = part(situation.host.pci, "devices")
-    return [device for device in devices if known(device.vendor) == "10de"] if isinstance(devices, list) else []
-
-
-def _unreachable(situation: Situation, matrix: Matrix, devices: list[PciDevice]) -> Iterator[Finding]:
-    """NVIDIA hardware on the PCI bus that NVML does not show."""
-    host, count = situation.host, len(devices)
-    if not situation.wsl:
-        yield from _too_new(situation, matrix, devices)
-    bound = sorted({known(device.driver) or "-" for device in devices})
-    if part(host.kernel_modules, "nouveau") is True or "nouveau" in bound:
-        yield error(
-            "nouveau-loaded",
-            count=count,
-            remedies=(remedy("driver", "replace-nouveau", root=True, branch=matrix.policy.planned_driver_branch),),
-        )
-    if "vfio-pci" in bound:
-        yield error("driver-not-loaded", "vfio", count=count)
-    elif situation.driver is None and not any(nvml(situation, matrix)):
-        yield error("driver-not-loaded", count=count, remedies=(_install_driver(matrix),))
-    elif text(host.driver, "nvml") == "ok":
-        inside = bool(text(host.container, "kind"))
-        yield (
-            error("container-gpu-not-injected", "devices", count=count) if inside else error("device-not-detected", "unlisted", count=count)
-        )
-    # any other state of NVML is told apart by its own rule
-
-
-def _too_new(situation: Situation, matrix: Matrix, devices: list[PciDevice]) -> Iterator[Finding]:
-    """A GPU that the driver, loaded or on disk, does not know yet: that is why NVML does not show it."""
-    driver = situation.driver or driver_version(text(situation.host.kernel_modules, "nvidia_on_disk"))
-    models = (matrix.gpu_by_pci(known(device.device) or "") for device in devices)
-    for model in models:
-        if model is None or driver is None:
-            continue
-        needed = first_listing(matrix, model, compute_capability(model.compute_capability))
-        if needed and driver.branch < needed.branch:
-            steps = (remedy("driver", "upgrade-driver", root=True, driver=needed.raw),)
-            yield error("driver-older-than-gpu", driver=driver.raw, needed=needed.raw, name=model.name, remedies=steps)
-            return
-
-
-def nvml(situation: Situation, matrix: Matrix) -> Iterator[Finding]:
-    """NVML's own state: vLLM decides by it whether this is a CUDA platform."""
-    host = situation.host
-    state = text(host.driver, "nvml")
-    kernel, library = text(host.driver, "version"), text(host.driver, "library_version")
-    differs = bool(kernel and library and kernel != library and not situation.wsl)
-    if state == "LibRmVersionMismatch" or (differs and state != "ok"):
-        variant = "detail" if differs else "stated"
-        reboot = remedy("reboot", "reboot", root=True)
-        yield error("nvml-driver-library-mismatch", variant, kernel=kernel, library=library, remedies=(reboot,))
-        return
-    # Without hardware and kernel module, a library that finds no driver is as it should be; one that hangs or fails otherwise is not.
-    if state in ("", "ok") or (not kernel and not _nvidia(situation) and state in ("LibraryNotFound", "DriverNotLoaded")):
-        return
-    inside = bool(text(host.container, "kind"))
-    if state == "LibraryNotFound" and kernel:
-        yield error("container-gpu-not-injected" if inside else "nvml-not-loadable", kernel=kernel)
-    elif state in ("LibraryNotFound", "DriverNotLoaded"):
-        if kernel or not situation.gpus_known:  # else said already, by the PCI bus
-            yield error("driver-not-loaded", "state", nvml=state, remedies=(_install_driver(matrix),))
-    elif state in ("GpuIsLost", "ResetRequired"):
-        yield error("gpu-fault", "state", state=state, remedies=(remedy("reboot", "reset-gpu", root=True),))
-    elif state in ("Timeout", "Crashed"):
-        yield error("gpu-fault", "hang", state=state, remedies=(remedy("reboot", "reboot", root=True),))
-    elif inside and state in ("Unknown", "NoPermission", "OperatingSystem"):
-        yield error("container-device-access-lost", state=state, remedies=(remedy("container", "restart-container"),))
-    else:
-        yield error("device-not-detected", state=state)
 
 
 def faults(situation: Situation, matrix: Matrix) -> Iterator[Finding]:
@@ -203,12 +107,6 @@ def bfloat16(situation: Situation, matrix: Matrix) -> Iterator[Finding]:
     )
     if below and floor and stated not in ("half", "float16", "float32", "float"):
         yield warning("bf16-unsupported-gpu", capability=str(below[0]), needed=str(floor), remedies=(remedy("setting", "dtype-half"),))
-
-
-def wsl(situation: Situation, matrix: Matrix) -> Iterator[Finding]:
-    """Limits of the Windows Subsystem for Linux: NCCL between several GPUs."""
-    if situation.wsl and len(situation.usable_gpus) > 1:
-        yield warning("wsl-limits", count=len(situation.usable_gpus))
 
 
 def system_memory(situation: Situation, matrix: Matrix) -> Iterator[Finding]:

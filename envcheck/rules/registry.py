@@ -11,7 +11,7 @@ import msgspec
 
 from envcheck.matrix.load import Matrix
 from envcheck.model.finding import Finding
-from envcheck.rules import container, driver, hardware, installed, parallel
+from envcheck.rules import container, driver, hardware, installed, nvml, parallel, presence, wsl
 from envcheck.rules.situation import Situation
 
 
@@ -26,7 +26,7 @@ class Rule(msgspec.Struct, frozen=True):
 # What is in the machine, its driver, its container: without these nothing starts, whatever is installed.
 HOST_RULES = (
     Rule(
-        hardware.presence,
+        presence.presence,
         (
             "no-gpu",
             "non-nvidia-accelerator",
@@ -40,7 +40,7 @@ HOST_RULES = (
     ),
     Rule(hardware.kinds, ("non-nvidia-accelerator", "jetson-needs-special-build", "mixed-gpus"), ("gpus", "accelerators")),
     Rule(
-        hardware.nvml,
+        nvml.nvml,
         (
             "nvml-driver-library-mismatch",
             "container-gpu-not-injected",
@@ -74,7 +74,7 @@ LAST_RULES = (
     Rule(parallel.parallel_size, ("parallel-size-invalid",), ("gpus",)),
     Rule(hardware.mig, ("mig-device-selection", "mig-memory"), ("gpus", "environment", "packages.vllm")),
     Rule(hardware.bfloat16, ("bf16-unsupported-gpu",), ("gpus",)),
-    Rule(hardware.wsl, ("wsl-limits",), ("os.wsl", "gpus")),
+    Rule(wsl.wsl, ("wsl-limits",), ("os.wsl", "gpus")),
     Rule(hardware.system_memory, ("host-memory-too-small",), ("memory", "gpus")),
     Rule(driver.end_of_life, ("driver-end-of-life",), ("driver.version",)),
 )
