@@ -253,7 +253,7 @@ GUESTS = [
         "name_zh": "虚拟机",
         "level": "guest",
         "sources": ["common knowledge: what hypervisors write into the firmware tables of their guests"],
-        "note": "No provider: such a guest may be anybody's, and several clouds write nothing more.",
+        "note": "No provider: such a guest may be anybody's, and several clouds write nothing more. VMware and Hyper-V are no cloud's here.",
         "signs": [
             dmi("sys_vendor", "QEMU", "general_knowledge"),
             dmi("sys_vendor", "Red Hat", "general_knowledge"),
@@ -261,8 +261,6 @@ GUESTS = [
             dmi("sys_vendor", "OpenStack Foundation", "general_knowledge"),
             dmi("product_name", "OpenStack Nova", "general_knowledge"),
             dmi("sys_vendor", "Xen", "general_knowledge"),
-            dmi("sys_vendor", "VMware, Inc.", "general_knowledge"),
-            dmi("product_name", "Virtual Machine", "general_knowledge"),
             dmi("product_name", "KVM", "general_knowledge", "contains"),
         ],
     },

@@ -49,6 +49,8 @@ def test_a_cloud_by_its_signs(matrix: Matrix, files: dict[str, str], environ: di
 @pytest.mark.parametrize(
     ("files", "environ"),
     [
+        ({DMI + "sys_vendor": "Microsoft Corporation\n", DMI + "product_name": "Virtual Machine\n"}, {}),
+        ({DMI + "sys_vendor": "VMware, Inc.\n", DMI + "product_name": "VMware Virtual Platform\n"}, {}),
         ({DMI + "sys_vendor": "Dell Inc.\n", DMI + "product_name": "PowerEdge XE9680\n", DMI + "chassis_asset_tag": "7783-7084\n"}, {}),
         ({"/proc/sys/kernel/osrelease": "5.15.0-91-generic\n"}, {"CONTAINER_ID": "1", "GPU_COUNT": "8", "KAGGLE_USERNAME": "me"}),
     ],
@@ -62,7 +64,7 @@ def test_what_proves_no_cloud(matrix: Matrix, files: dict[str, str], environ: di
     [
         {DMI + "sys_vendor": "QEMU\n", DMI + "product_name": "Standard PC (i440FX + PIIX, 1996)\n"},
         {DMI + "sys_vendor": "OpenStack Foundation\n", DMI + "product_name": "OpenStack Nova\n"},
-        {DMI + "sys_vendor": "Microsoft Corporation\n", DMI + "product_name": "Virtual Machine\n"},
+        {DMI + "sys_vendor": "Xen\n", DMI + "product_name": "HVM domU\n"},
     ],
 )
 def test_what_shows_only_a_virtual_machine(matrix: Matrix, files: dict[str, str]) -> None:
@@ -75,8 +77,18 @@ def test_what_shows_only_a_virtual_machine(matrix: Matrix, files: dict[str, str]
 def test_every_platform_names_the_maker_of_its_machines_where_it_has_one(matrix: Matrix) -> None:
     makers = {cloud.id: cloud.provider for cloud in matrix.clouds if cloud.provider}
     assert makers == {
-        "autodl": "autodl", "paperspace": "paperspace", "colab": "gcp", "kaggle": "gcp", "vertex-ai": "gcp", "sagemaker": "aws",
-        "azure-ml": "azure", "pai": "aliyun", "pai-eas": "aliyun", "ti": "tencent", "modelarts": "huawei", "vemlp": "volcengine",
+        "autodl": "autodl",
+        "paperspace": "paperspace",
+        "colab": "gcp",
+        "kaggle": "gcp",
+        "vertex-ai": "gcp",
+        "sagemaker": "aws",
+        "azure-ml": "azure",
+        "pai": "aliyun",
+        "pai-eas": "aliyun",
+        "ti": "tencent",
+        "modelarts": "huawei",
+        "vemlp": "volcengine",
     }
 
 
