@@ -56,7 +56,7 @@ class Python(msgspec.Struct, frozen=True, omit_defaults=True):
     """The target interpreter: the one given by `--python`, else the active environment's, else `python3` on PATH.
 
     `externally_managed` = pip refuses to install there (PEP 668); `can_make_venv` = ensurepip is there; `libstdcxx` = highest
-    GLIBCXX version of the environment's own libstdc++ (conda's), None where it has none.
+    GLIBCXX version of the environment's own libstdc++ (conda's), None where it has none; `implementation` = `CPython`, `PyPy`, …
     """
 
     version: str | UnsetType | None = UNSET
@@ -69,6 +69,8 @@ class Python(msgspec.Struct, frozen=True, omit_defaults=True):
     externally_managed: bool | UnsetType | None = UNSET
     can_make_venv: bool | UnsetType | None = UNSET
     libstdcxx: str | UnsetType | None = UNSET
+    implementation: str | UnsetType | None = UNSET
+    bits: int | UnsetType | None = UNSET
 
 
 class Driver(msgspec.Struct, frozen=True, omit_defaults=True):

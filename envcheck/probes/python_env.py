@@ -14,7 +14,8 @@ from envcheck.probes.python_folders import standard_library
 
 FIELDS = (
     *("python.version", "python.executable", "python.environment", "python.headers", "python.prefix", "python.free_threaded"),
-    *("python.externally_managed", "python.can_make_venv", "python.libstdcxx", "python.compiler"),
+    *("python.externally_managed", "python.can_make_venv", "python.libstdcxx", "python.implementation", "python.bits"),
+    "python.compiler",
 )
 _SCAN_LIMIT = 4 << 20  # bytes of libstdc++.so.6 looked through for symbol versions
 
@@ -26,24 +27,21 @@ def probe(look: Look) -> Facts:
         return {**all_of(FIELDS[:-1], fact), "python.compiler": compiler(look)}
     python = fact.value
     told = {"python.executable": python.executable, "python.environment": python.environment, "python.prefix": python.prefix}
+    told["python.implementation"] = python.implementation
+    bits = Found(python.bits, python.executable) if python.bits else Unreadable(f"{python.executable} does not tell")
     version: Fact[str] = Unreadable(f"{python.executable} does not say")
     if python.version:
-        version = Found(python.version, fact.source + _remark(python), fact.tried)
+        version = Found(python.version, fact.source, fact.tried)
     return {
         **{path: Found(value, fact.source, fact.tried) for path, value in told.items()},
         "python.version": version,
+        "python.bits": bits,
         "python.headers": headers(look, python),
         "python.free_threaded": free_threaded(python),
         **_by_library(look, python),
         "python.libstdcxx": own_libstdcxx(look, python),
         "python.compiler": compiler(look),
     }
-
-
-def _remark(python: Interpreter) -> str:
-    """What sets this interpreter apart from those that wheels are made for."""
-    other = f", {python.implementation}" if python.implementation != "CPython" else ""
-    return other + (f", a {python.bits}-bit build" if python.bits == 32 else "")
 
 
 def headers(look: Look, python: Interpreter) -> Fact[bool]:

@@ -112,11 +112,14 @@ def test_a_systems_free_threaded_python_by_its_name(look, name, free):
 
 def test_other_implementations_and_32_bits_are_named(look):
     files = {"/srv/p/bin/python": b"", "/srv/p/pyvenv.cfg": "home = /opt/pypy/bin\nimplementation = PyPy\nversion_info = 3.10.14.final.0\n"}
-    assert facts(look, files, env={"VIRTUAL_ENV": "/srv/p"})["python.version"] == Found("3.10.14", "VIRTUAL_ENV, PyPy")
+    found = facts(look, files, env={"VIRTUAL_ENV": "/srv/p"})
+    assert (found["python.implementation"].value, found["python.version"].value) == ("PyPy", "3.10.14")
+    assert isinstance(found["python.bits"], Unreadable)  # an empty file is no program
     narrow = DEBIAN | {"/usr/bin/python3.11": b"\x7fELF\x01\x01\x01" + bytes(45)}
-    assert facts(look, narrow, **ON_PATH)["python.version"] == Found("3.11", "python3 on PATH, a 32-bit build")
+    assert facts(look, narrow, **ON_PATH)["python.bits"] == Found(32, "/usr/bin/python3")
     wide = DEBIAN | {"/usr/bin/python3.11": b"\x7fELF\x02\x01\x01" + bytes(57)}
-    assert facts(look, wide, **ON_PATH)["python.version"] == Found("3.11", "python3 on PATH")
+    assert facts(look, wide, **ON_PATH)["python.bits"] == Found(64, "/usr/bin/python3")
+    assert facts(look, wide, **ON_PATH)["python.implementation"].value == "CPython"
 
 
 @pytest.mark.parametrize(
