@@ -8,6 +8,9 @@ from typing import Any, NamedTuple
 
 from packaging.version import Version
 
+from envcheck.matrix.advisories import AdvisoriesFile, Bulletin
+from envcheck.matrix.drivers import DriversFile
+from envcheck.matrix.images import ImagesFile
 from envcheck.matrix.knowledge import JudgementFile
 from envcheck.matrix.records import (
     AcceleratorMaker,
@@ -24,7 +27,7 @@ from envcheck.matrix.records import (
     TorchRelease,
     VllmRelease,
 )
-from envcheck.matrix.traits import ImagesFile, Trait
+from envcheck.matrix.traits import Trait
 from envcheck.model.memoryfacts import MemoryFacts
 
 
@@ -51,10 +54,13 @@ def _by_distribution(record: Distribution) -> tuple[str, list[int]]:
 
 FILES = (
     FileKind("matrix.json", MatrixInfo),
+    FileKind("advisories.json", AdvisoriesFile),
     FileKind("clouds.json", list[CloudProvider]),
     FileKind("codes.json", list[FindingCode], lambda record: record.code),
     FileKind("cuda.json", CudaFile),
     FileKind("distros.json", list[Distribution], _by_distribution),
+    FileKind("drivers.json", DriversFile),
+    FileKind("driver_security.json", list[Bulletin], _by_id),
     FileKind("engines.json", list[EngineRange]),
     FileKind("gpus.json", list[GpuModel], lambda record: record.name),
     FileKind("images.json", ImagesFile),

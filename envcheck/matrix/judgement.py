@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from envcheck.matrix.drivers import Drivers, DriversFile
+from envcheck.matrix.images import Images, ImagesFile
 from envcheck.matrix.knowledge import JudgementFile
 from envcheck.matrix.records import FindingCode, Policy
-from envcheck.matrix.traits import Images, ImagesFile, Trait, Traits
+from envcheck.matrix.traits import Trait, Traits
 from envcheck.model.versions import ComputeCapability, compute_capability
+
+if TYPE_CHECKING:
+    from envcheck.matrix.advisories import Advisories, DriverSecurity
 
 
 class JudgementFacts:
@@ -44,6 +49,20 @@ class JudgementFacts:
         return {entry.id: frozenset(entry.settles) for entry in self._judgement.observations}
 
     @cached_property
+    def advisories(self) -> Advisories:
+        """Security advisories by package and version."""
+        from envcheck.matrix.advisories import Advisories, AdvisoriesFile  # noqa: PLC0415  # not every command speaks of them
+
+        return Advisories(self._read("advisories.json", AdvisoriesFile))
+
+    @cached_property
+    def driver_security(self) -> DriverSecurity:
+        """Fixed driver versions by branch."""
+        from envcheck.matrix.advisories import Bulletin, DriverSecurity  # noqa: PLC0415  # the same
+
+        return DriverSecurity(self._read("driver_security.json", list[Bulletin]))
+
+    @cached_property
     def traits(self) -> Traits:
         """Behaviours of releases that their wheels do not show."""
         return Traits(self._read("traits.json", list[Trait]))
@@ -55,8 +74,13 @@ class JudgementFacts:
 
     @cached_property
     def images(self) -> Images:
-        """The project's container images."""
+        """Container images."""
         return Images(self._read("images.json", ImagesFile))
+
+    @cached_property
+    def drivers(self) -> Drivers:
+        """Faults of drivers, and what they need beside them."""
+        return Drivers(self._read("drivers.json", DriversFile))
 
     @cached_property
     def codes(self) -> dict[str, FindingCode]:

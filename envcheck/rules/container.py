@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 from packaging.version import Version
 
+from envcheck.matrix.images import ImageRange
 from envcheck.matrix.load import Matrix
-from envcheck.matrix.traits import ImageRange
 from envcheck.model.finding import Finding
 from envcheck.model.versions import numbers
 from envcheck.rules.build import dotted
