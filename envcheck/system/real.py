@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import TypeVar
 
 from envcheck.model.fact import Absent, Fact, Found, Unreadable
 from envcheck.system.files import expand, failure, find_executable, list_folder, parents, read_bounded
 from envcheck.system.nvml import NvmlVisit, visit
 from envcheck.system.port import READ_LIMIT, CommandResult, DiskSpace, HttpAnswer, NvmlReport, System
+
+T = TypeVar("T")
 
 _DISK_S = 1.0
 _HANGING_S = 2.5  # for all hanging commands together: with a hung NVML the answer still comes within 5 s
@@ -83,43 +87,11 @@ class RealSystem(System):
 
     def disk(self, path: str) -> Fact[DiskSpace]:
         """Space at the nearest existing parent, bytes; Unreadable after a second, for a lost file server never answers."""
-        from functools import partial
-
-        from envcheck.system.within import within
-
-        reason: Absent | Unreadable = Absent("no such file")
-        for candidate in parents(os.path.normpath(path)):
-            try:
-                space = within(_DISK_S, partial(os.statvfs, candidate))
-            except OSError as error:
-                reason = failure(error)
-                if isinstance(reason, Absent):
-                    continue
-                return reason
-            except ValueError:
-                return Unreadable("not a path")
-            if space is None:
-                return Unreadable(f"no answer for {_DISK_S:g} s")
-            return Found(DiskSpace(space.f_blocks * space.f_frsize, space.f_bavail * space.f_frsize), candidate)
-        return reason
+        return _in_time(partial(_space, path))
 
     def writable(self, path: str) -> Fact[bool]:
         """Whether this process may write at the nearest existing parent; `access` asks, nothing is written."""
-        from functools import partial
-
-        from envcheck.system.within import within
-
-        for candidate in parents(os.path.normpath(path)):
-            try:
-                if within(_DISK_S, partial(os.path.lexists, candidate)) is False:
-                    continue
-                answer = within(_DISK_S, partial(os.access, candidate, os.W_OK, effective_ids=os.access in os.supports_effective_ids))
-            except OSError as error:
-                return failure(error)
-            except ValueError:
-                return Unreadable("not a path")
-            return Unreadable(f"no answer for {_DISK_S:g} s") if answer is None else Found(answer, candidate)
-        return Absent("no such file")
+        return _in_time(partial(_leave, path))
 
     def uname(self) -> Fact[tuple[str, str, str]]:
         """(system, kernel release, machine)."""
@@ -155,3 +127,40 @@ class RealSystem(System):
         from envcheck.system.http import get, get_direct
 
         return get_direct(url, headers, timeout, limit) if direct else get(url, headers, self._env, timeout, limit)
+
+
+def _in_time(question: Callable[[], Fact[T]]) -> Fact[T]:
+    """The answer of a file system, asked in a thread that is left behind where none comes."""
+    from envcheck.system.within import within
+
+    answer = within(_DISK_S, question)
+    return Unreadable(f"no answer for {_DISK_S:g} s") if answer is None else answer
+
+
+def _space(path: str) -> Fact[DiskSpace]:
+    reason: Absent | Unreadable = Absent("no such file")
+    for candidate in parents(os.path.normpath(path)):
+        try:
+            space = os.statvfs(candidate)
+        except OSError as error:
+            reason = failure(error)
+            if isinstance(reason, Absent):
+                continue
+            return reason
+        except ValueError:
+            return Unreadable("not a path")
+        return Found(DiskSpace(space.f_blocks * space.f_frsize, space.f_bavail * space.f_frsize), candidate)
+    return reason
+
+
+def _leave(path: str) -> Fact[bool]:
+    for candidate in parents(os.path.normpath(path)):
+        try:
+            if not os.path.lexists(candidate):
+                continue
+            return Found(os.access(candidate, os.W_OK, effective_ids=os.access in os.supports_effective_ids), candidate)
+        except OSError as error:
+            return failure(error)
+        except ValueError:
+            return Unreadable("not a path")
+    return Absent("no such file")
