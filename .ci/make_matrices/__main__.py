@@ -11,13 +11,15 @@ import common  # noqa: E402
 common.FACTS = Path(sys.argv[1])
 TARGET = Path(sys.argv[2]) if len(sys.argv) > 2 else ROOT / "matrices"
 
+import make_advisories  # noqa: E402
 import make_cuda  # noqa: E402
 import make_gpus  # noqa: E402
 import make_models  # noqa: E402
 import make_places  # noqa: E402
+import make_quantization  # noqa: E402
 import make_rest  # noqa: E402
 import make_torch  # noqa: E402
 import make_vllm  # noqa: E402
 
-for step in (make_vllm, make_torch, make_cuda, make_gpus, make_places, make_models, make_rest):
+for step in (make_vllm, make_torch, make_cuda, make_gpus, make_places, make_models, make_quantization, make_advisories, make_rest):
     step.make(TARGET)

@@ -16,6 +16,7 @@ from envcheck.matrix.decode import decode, decoder_of, read_bounded, shown
 from envcheck.matrix.files import FILES, FileKind, kind_of
 from envcheck.matrix.locate import SCHEMA
 from envcheck.matrix.problem import Loaded, Problem
+from envcheck.matrix.xref_advisories import advisory_problems
 from envcheck.matrix.xref_hardware import hardware_problems
 from envcheck.matrix.xref_places import place_problems
 from envcheck.matrix.xref_releases import release_problems
@@ -89,3 +90,4 @@ def _references(loaded: Loaded) -> Iterator[Problem]:
     yield from release_problems(loaded)
     yield from hardware_problems(loaded)
     yield from place_problems(loaded)
+    yield from advisory_problems(loaded)
