@@ -155,3 +155,20 @@ def test_importing_the_real_system_loads_nothing_slow() -> None:
     root = str(Path(__file__).parents[2])
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, env={"PYTHONPATH": root})
     assert done.stdout.split() == []
+
+
+def test_leave_to_write_is_that_of_the_nearest_parent_and_writes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+
+    def access(path: str, mode: int, **_: bool) -> bool:
+        asked.append(path)
+        return path == str(tmp_path)
+
+    monkeypatch.setattr(os, "access", access)
+    system = RealSystem()
+    assert system.writable(f"{tmp_path}/cache/of/models") == Found(True, str(tmp_path))
+    (tmp_path / "closed").mkdir()
+    assert system.writable(f"{tmp_path}/closed/x") == Found(False, f"{tmp_path}/closed")
+    assert asked == [str(tmp_path), f"{tmp_path}/closed"]
+    assert [path.name for path in tmp_path.iterdir()] == ["closed"]
+    assert isinstance(system.writable("/x\0y"), Unreadable)
