@@ -12,6 +12,7 @@ from envcheck.matrix.advisories import AdvisoriesFile, Bulletin
 from envcheck.matrix.drivers import DriversFile
 from envcheck.matrix.images import ImagesFile
 from envcheck.matrix.knowledge import JudgementFile
+from envcheck.matrix.quantization import QuantizationFile
 from envcheck.matrix.records import (
     AcceleratorMaker,
     CloudProvider,
@@ -28,6 +29,7 @@ from envcheck.matrix.records import (
     VllmRelease,
 )
 from envcheck.matrix.traits import Trait
+from envcheck.matrix.xids import XidRecord
 from envcheck.model.memoryfacts import MemoryFacts
 
 
@@ -70,8 +72,10 @@ FILES = (
     FileKind("mirrors.json", list[Mirror], lambda record: (record.kind, record.id)),
     FileKind("models.json", list[ModelCard], lambda record: record.id.lower()),
     FileKind("policy.json", Policy),
+    FileKind("quantization.json", QuantizationFile),
     FileKind("torch.json", list[TorchRelease], _by_version),
     FileKind("traits.json", list[Trait], _by_id),
+    FileKind("xids.json", list[XidRecord], lambda record: record.number),
 )
 RELEASES = FileKind("vllm/", list[VllmRelease], _by_version)
 

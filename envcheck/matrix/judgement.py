@@ -14,6 +14,8 @@ from envcheck.model.versions import ComputeCapability, compute_capability
 
 if TYPE_CHECKING:
     from envcheck.matrix.advisories import Advisories, DriverSecurity
+    from envcheck.matrix.quantization import Quantization
+    from envcheck.matrix.xids import XidKind
 
 
 class JudgementFacts:
@@ -61,6 +63,20 @@ class JudgementFacts:
         from envcheck.matrix.advisories import Bulletin, DriverSecurity  # noqa: PLC0415  # the same
 
         return DriverSecurity(self._read("driver_security.json", list[Bulletin]))
+
+    @cached_property
+    def quantization(self) -> Quantization:
+        """Number formats by release; only a question with a model needs them."""
+        from envcheck.matrix.quantization import Quantization, QuantizationFile  # noqa: PLC0415
+
+        return Quantization(self._read("quantization.json", QuantizationFile))
+
+    @cached_property
+    def xids(self) -> dict[int, XidKind]:
+        """What an Xid of the driver says of a GPU, by number."""
+        from envcheck.matrix.xids import XidRecord  # noqa: PLC0415  # few hosts show any
+
+        return {entry.number: entry.kind for entry in self._read("xids.json", list[XidRecord])}
 
     @cached_property
     def traits(self) -> Traits:
