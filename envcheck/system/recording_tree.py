@@ -58,6 +58,11 @@ class Tree:
         self.links[path] = posixpath.relpath(target, posixpath.dirname(path))
         return True
 
+    def dangling(self, path: str) -> None:
+        """Put a link that leads nowhere: it is listed in its folder and yet not there."""
+        if self._has_room() and self.folder(posixpath.dirname(path)):
+            self.links.setdefault(path, "(nowhere)")
+
 
 class Planter:
     """Puts what a visit asked about into a tree, walking every path as the host would."""
@@ -95,7 +100,9 @@ class Planter:
         shown = self._redactor.text(place) if place else None
         if not shown or shown in self.tree.folders or shown in self.tree.files or shown in self.tree.links:
             return
-        if self._is_folder(place or path):
+        if isinstance(self._inner.resolve(path), Absent) and not self._inner.exists(path):
+            self.tree.dangling(shown)
+        elif self._is_folder(place or path):
             self.tree.folder(shown)
         else:
             self.tree.file(shown, b"")

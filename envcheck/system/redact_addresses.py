@@ -22,7 +22,7 @@ _SPAN = 80  # characters looked at before a candidate
 _WORDS = r"versions?|release|rel|ver|build|driver|firmware|toolkit|requires?|cuda|cudnn|nccl|tensorrt"
 _LIBRARY = r"(?:nvidia|cuda|cudnn|cublas|cufft|cufile|curand|cusolver|cusparse|nccl|nvjitlink|nvtx|nvshmem|tensorrt|lib[a-z]+\d*-)"
 _VERSION_BEFORE = re.compile(
-    rf"(?:[=<>!~]=\s*|\.so\.|(?:^|[^a-z])v|\b[a-z_]*(?:{_WORDS})[\"']?[\s:=(\"'>]{{1,8}}"
+    rf"(?:[=<>!~]=\s*|\.so\.|(?:^|[^a-z])v|(?<![a-z])(?:{_WORDS})[\"']?[\s:=(\"'>]{{1,8}}"
     rf"|\b{_LIBRARY}[\w.+-]*[\"'\])]{{0,2}}\s*[:=(,]?\s*[\"'(]?)$",
     re.IGNORECASE,
 )
@@ -35,6 +35,7 @@ _VERSION_AFTER = re.compile(
 _ADDRESS_AFTER = re.compile(r":\d{2,5}\b|/\d{1,2}(?![\w.])")
 _RANGE_BEFORE = re.compile(r"(?:\d{1,3}\.){3}\d{1,3}\s*-\s*$")
 # What the standards set aside for examples, so that a stand-in is never taken for somebody's; two million places are enough.
+_CLOUDS = frozenset({"100.100.100.200", "fd00:ec2::254"})  # where a cloud tells every machine about itself
 _EXAMPLES = ("192.0.2.", "198.51.100.", "203.0.113.")
 _LOCAL_NAMES = re.compile(r"(?:version|ver|release|driver|cuda|glibc|kernel|toolkit|commit)$", re.IGNORECASE)
 
@@ -69,7 +70,7 @@ def _six(text: str, rename: Rename) -> str:
         address = ipaddress.IPv6Address(text)
     except ValueError:
         return text
-    if int(address) < 16 or address.is_multicast or address in ipaddress.IPv6Network("2001:db8::/32"):
+    if int(address) < 16 or str(address) in _CLOUDS or address.is_multicast or address in ipaddress.IPv6Network("2001:db8::/32"):
         return text
     return rename("ipv6", str(address))
 
@@ -90,6 +91,7 @@ def _is_nobodys(text: str, parts: list[int]) -> bool:
         or parts[0] >= 224
         or parts[:2] == [169, 254]
         or parts[:2] in ([198, 18], [198, 19])
+        or text in _CLOUDS
         or text.startswith(_EXAMPLES)
     )
 

@@ -72,7 +72,7 @@ class Names:
             (self.learn_host if variable[1] == "HOSTNAME" else self.learn_user)(variable[2])
         if "://" in text:
             for url in _URL_HOST.finditer(text):
-                if "." not in url[1] or _INNER.search(url[1]):
+                if ("." not in url[1] or _INNER.search(url[1])) and not url[1].startswith("metadata."):
                     self.learn_host(url[1])
 
     def learn_accounts(self, passwd: str) -> None:

@@ -24,7 +24,7 @@ _OPTION = re.compile(r"(--[a-z-]*(?:api-key|token|secret|password)(?:[= ]\s*|\0)
 # `API_KEY=x`, `"api_key": "x"`; a name that begins a longer one (`tokenizers==…`) is another name.
 _ASSIGNED = re.compile(
     r"((?:^|[^\w])([A-Z][A-Z0-9_]*|[a-z_.-]*(?:api_?key|access_?key|secret_?key|private_?key|auth_?token|password|passwd|secret|token))"
-    r"[\"']?(?:=|\s*:\s+|\s=\s|\":))(?:\"((?:\\.|[^\"\\\n\0])*)\"|'([^'\n\0]*)'|([^\s\"'=,;\0][^\s\"'\0]*))",
+    r"[\"']?(?:=|\s*:\s+|\s=\s|\":))(?:\"((?:\\.|[^\"\\\n\0])*)\"|'([^'\n\0]*)'|([^\s\"'=,;\0\\](?:\\.|[^\s\"'\0\\])*))",
     re.MULTILINE,
 )
 _URL_USER = re.compile(r"(?<=://)(?:\\.|[^/\s\"'<>\\\0])*@")
@@ -43,8 +43,9 @@ _INSTANCE = re.compile(
 )
 _ACCOUNT = re.compile(r"(\barn:[\w-]*:[\w-]*:[\w-]*:)(\d{12})\b")
 _LABELLED = re.compile(
-    r"((?:serial[ _-]?(?:number|no)|\"serial|instance[ _-]?id|(?:owner[ _-]?)?account[ _-]?id|owner[ _-]?id"
-    r"|subscription[ _-]?id|tenant[ _-]?id|project[ _-]?id|machine[ _-]?id|vm[ _-]?id|board[ _-]?id)[\"']?\s{0,40}[:=]\s{0,8}[\"']?)([A-Za-z0-9][\w./-]{3,200})",
+    r"((?:serial[ _-]?(?:number|no)|\"serial|instance[ _-]?id|(?:owner[ _-]?)?account[ _-]?id|owner[ _-]?id|subscription[ _-]?id"
+    r"|tenant[ _-]?id|project[ _-]?id|machine[ _-]?id|vm[ _-]?id|board[ _-]?id)[\"']?\s{0,40}[:=]\s{0,8}[\"']?)"
+    r"([A-Za-z0-9][\w./-]{3,200})",
     re.IGNORECASE,
 )
 _NOT_NAMED = frozenset({"none", "null", "true", "false", "n/a", "unknown", "not", "default", "string"})
@@ -52,15 +53,14 @@ _NOT_NAMED = frozenset({"none", "null", "true", "false", "n/a", "unknown", "not"
 
 def secrets(text: str) -> str:
     """The text with `***` in place of keys, tokens, passwords, and whatever a variable named like a secret is set to."""
-    text = _SECRETS.sub(HIDDEN, text)
-    text = _AUTHORIZATION.sub(lambda found: (found[1] or found[2]) + HIDDEN, text)
-    text = _OPTION.sub(rf"\1{HIDDEN}", text)
-    text = _ASSIGNED.sub(_assigned, text)
     if "@" in text:
         text = _URL_USER.sub(f"{HIDDEN}@", text)
     if "://" in text and ("?" in text or "#" in text):
         text = _URL_QUERY.sub(rf"\1?{HIDDEN}", text)
-    return text
+    text = _SECRETS.sub(HIDDEN, text)
+    text = _AUTHORIZATION.sub(lambda found: (found[1] or found[2]) + HIDDEN, text)
+    text = _OPTION.sub(rf"\1{HIDDEN}", text)
+    return _ASSIGNED.sub(_assigned, text)
 
 
 def _assigned(found: re.Match[str]) -> str:
@@ -83,7 +83,7 @@ def identities(text: str, rename: Rename) -> str:
     if "-" in text:
         text = _DEVICE.sub(lambda found: _device(found[1], found[2].lower(), rename), text)
         text = _UUID.sub(lambda found: found[0] if found[0].lower() in _FIRMWARE else rename("uuid", found[0].lower()), text)
-        text = _INSTANCE.sub(lambda found: rename("instance", found[0]), text)
+    text = _INSTANCE.sub(lambda found: rename("instance", found[0]), text)
     text = _LONG_HEX.sub(lambda found: rename("hex", found[0]), text)
     text = _ACCOUNT.sub(lambda found: found[1] + rename("account", found[2]), text)
     return _LABELLED.sub(lambda found: found[0] if found[2].lower() in _NOT_NAMED else found[1] + rename("serial", found[2]), text)

@@ -25,6 +25,7 @@ _IDENTITY = re.compile(
 _SERIAL_FILES = ("_serial", "_asset_tag", "/serial", "/serial_number")
 _HOSTNAME_FILES = ("/etc/hostname", "/proc/sys/kernel/hostname", "/etc/HOSTNAME")
 _AZURE = "7783-7084-3265-9085-8269-3286-77"  # the same on every machine of Azure
+_SHORTEST_KEY = 8  # a shorter value may be a word
 _QUAD = re.compile(r"\d+(?:\.\d+){3}")
 _RUN = re.compile(rb"[\x20-\x7e]{4,}")
 _MAPS = ("environment",)  # keys are names of variables
@@ -36,6 +37,7 @@ class Redactor:
     def __init__(self) -> None:
         self.names = Names()
         self._stand_ins = StandIns()
+        self._keys: tuple[str, ...] = ()  # values of secret variables, wherever else they stand
         self._hidden: set[int] = set()  # hashes of the texts that held a secret
 
     def learn(self, text: str) -> None:
@@ -53,6 +55,8 @@ class Redactor:
             self.names.learn_user(posixpath.basename(home))
         for value in env.values():
             self.learn(value)
+        keys = {value for name, value in env.items() if len(value) >= _SHORTEST_KEY and hides(name, value) and not value.startswith("/")}
+        self._keys = tuple(sorted(keys, key=len, reverse=True))
 
     def learn_devices(self, identifiers: Iterable[str]) -> None:
         """GPUs in the order in which they are to be numbered, before anything names one by the beginning of its identifier."""
@@ -72,7 +76,10 @@ class Redactor:
 
     def text(self, text: str, *, version: bool = False) -> str:
         """A text; `version` = it is the value of something that holds a version."""
-        kept = secrets(text)
+        kept = text
+        for key in self._keys:
+            kept = kept.replace(key, HIDDEN)
+        kept = secrets(kept)
         if kept.count(HIDDEN) > text.count(HIDDEN):
             self._hidden.add(hash(text))
         kept = identities(kept, self._stand_ins.rename)

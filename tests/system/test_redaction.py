@@ -1,0 +1,376 @@
+"""Text as it may leave a host: what identifies somebody goes, what is a fact stays."""
+
+from __future__ import annotations
+
+import json
+import re
+import string
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from envcheck.system.redact_addresses import addresses
+from envcheck.system.redact_names import is_reserved
+from envcheck.system.redaction import Redactor
+
+# ---- addresses and versions ----
+
+OCTET = st.integers(0, 255)
+PUBLIC = st.tuples(st.integers(1, 223), OCTET, OCTET, OCTET).map(lambda parts: ".".join(map(str, parts)))
+# Left alone: loopback, link-local, and what the standards set aside for examples and tests.
+SET_ASIDE = re.compile(r"127\.|169\.254\.|192\.0\.2\.|198\.51\.100\.|203\.0\.113\.|198\.1[89]\.")
+ADDRESSES = PUBLIC.filter(lambda text: not SET_ASIDE.match(text))
+ABOUT_ADDRESSES = [
+    "{}",
+    "inet {}/24 brd",
+    "http://{}:8000/v1",
+    "https://{}/simple/",
+    "MASTER_ADDR={}",
+    '"host": "{}"',
+    "{}:/export on /mnt type nfs",
+    "//{}/share",
+    "nameserver {}",
+    "listening on {}:29500",
+    "[{}]",
+    "no_proxy=localhost,{},.svc",
+    "from {} to",
+    "root@{}",
+    "{} gpu-box",
+    "route add {}/16",
+    "nvidia-dcgm {}:9400",
+    "ip-{}",
+    "10.0.0.1-{}",
+]
+
+
+@given(address=ADDRESSES, about=st.sampled_from(ABOUT_ADDRESSES))
+def test_no_address_of_a_machine_stays(address: str, about: str) -> None:
+    kept = Redactor().text(about.format(address))
+    assert not re.search(rf"(?<![\d.]){re.escape(address)}(?![\d.])", kept)
+
+
+# Private networks are nobody's version; everything else of four numbers may be one.
+NOT_PRIVATE = re.compile(r"(?!192\.168\.|172\.(?:1[6-9]|2\d|3[01])\.|100\.(?:6[4-9]|[7-9]\d|1[01]\d|12[0-7])\.)")
+VERSIONS = (
+    st.tuples(st.integers(0, 25), st.integers(0, 99), OCTET, OCTET).map(lambda parts: ".".join(map(str, parts))).filter(NOT_PRIVATE.match)
+)
+ABOUT_VERSIONS = [
+    "nvidia-cublas-cu12=={}",
+    "Requires-Dist: nvidia-cudnn-cu12 (=={}) ; platform_system == 'Linux'",
+    "Requires-Dist: nvidia-curand-cu12=={}; platform_system",
+    "Version: {}",
+    '"version" : "{}"',
+    '"cuda_version": "{}"',
+    "libcublas.so.{}",
+    "/usr/lib/x86_64-linux-gnu/libcufft.so.{}",
+    "/site-packages/nvidia_cublas_cu12-{}.dist-info/METADATA",
+    "nvidia_curand_cu12-{}-py3-none-manylinux2014_x86_64.whl",
+    "/opt/cudnn/{}/lib64",
+    "/opt/cudnn/{}",
+    "{}-1+cuda12.2",
+    "nvidia-cusolver-cu12          {}",
+    "MLNX_OFED_LINUX-5.8-{}",
+    "CUDNN_VERSION={}",
+    "NV_CUDNN_VERSION={}-1",
+    "WSL version: {}",
+    "cudnn release {}",
+    "cuDNN {}",
+    "driver {}",
+    "tensorrt-{}",
+]
+
+
+@given(version=VERSIONS, about=st.sampled_from(ABOUT_VERSIONS))
+def test_a_version_of_four_numbers_is_no_address(version: str, about: str) -> None:
+    text = about.format(version)
+    assert Redactor().text(text) == text
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "535.183.01.2",
+        "550.54.15",
+        "0000:3b:00.0",
+        "00000000:3B:00.0",
+        "12:34:56",
+        "2026-11-30T12:34:56.789+08:00",
+        "c10::cuda::CUDAGuard",
+        "std::vector<at::Tensor>",
+        "127.0.0.1:8000",
+        "0.0.0.0",
+        "255.255.255.0",
+        "169.254.169.254",
+        "http://100.100.100.200/latest/meta-data/",
+        "http://[fd00:ec2::254]/latest",
+        "http://metadata.google.internal/computeMetadata/v1/",
+        "::1",
+        "a::b::c",
+        "10de:2330",
+        "GPU-accelerated",
+        "5.15.0-91-generic",
+        "4.19.91-28.1.al7.x86_64",
+        "00:00:00:00:00:00",
+        "tokenizers==0.21.1",
+        "max_num_batched_tokens=8192",
+        "VLLM_MAX_TOKENS=4096",
+        "hf_transfer",
+        "hf_hub_download",
+        "user@1000.service",
+        "git@github.com:vllm-project/vllm.git",
+        "SecureBoot-8be4df61-93ca-11d2-aa0d-00e098032b8c",
+        "sha256:" + "ab" * 32,
+        "4b825dc642cb6eb9a060e54bf8d69288fbee4904",
+        "7783-7084-3265-9085-8269-3286-77",
+    ],
+)
+def test_what_only_looks_like_an_identity_stays(text: str) -> None:
+    assert Redactor().text(text) == text
+
+
+IPV6 = st.integers(0x2000 << 112, (0x4000 << 112) - 1).filter(lambda number: number >> 96 != 0x20010DB8)
+
+
+@given(number=IPV6, about=st.sampled_from(["{}", "[{}]:8000", "inet6 {}/64", "http://[{}]/", "addr={},"]), full=st.booleans())
+def test_no_address_of_version_6_stays(number: int, about: str, full: bool) -> None:
+    import ipaddress
+
+    address = ipaddress.IPv6Address(number)
+    text = address.exploded if full else str(address)
+    assume(text.count(":") > 1)
+    assert text not in Redactor().text(about.format(text))
+
+
+@given(
+    st.binary(min_size=6, max_size=6).filter(lambda raw: raw[:3] != b"\0\0\x5e" and len(set(raw)) > 1), st.sampled_from(":-"), st.booleans()
+)
+def test_no_hardware_address_stays(raw: bytes, sign: str, upper: bool) -> None:
+    text = raw.hex(sign).upper() if upper else raw.hex(sign)
+    assert text not in Redactor().text(f"link/ether {text} brd")
+
+
+def test_the_same_address_has_the_same_stand_in_everywhere() -> None:
+    redactor = Redactor()
+    first = redactor.text("MASTER_ADDR=10.1.2.3")
+    assert first == "MASTER_ADDR=192.0.2.1"
+    assert redactor.text("http://10.1.2.3:80 10.1.2.4") == "http://192.0.2.1:80 192.0.2.2"
+    assert addresses("10.1.2.3", lambda kind, original: f"<{kind} {original}>") == "<ipv4 10.1.2.3>"
+
+
+# ---- names ----
+
+NAME = st.text(string.ascii_lowercase + string.digits + "._-", min_size=3, max_size=16).filter(
+    lambda name: name[0].isalpha() and name[-1].isalnum() and not is_reserved(name)
+)
+
+
+@given(
+    name=NAME, other=st.sampled_from(["owner={}", "/data/{}/models", "{}@box", "cn={},ou=x", "-{}-", "{}'s", "C:\\Users\\{}\\x", "_{}_"])
+)
+def test_a_person_learnt_from_the_home_folder_is_found_everywhere(name: str, other: str) -> None:
+    redactor = Redactor()
+    redactor.learn_environment({"HOME": f"/home/{name}"})
+    kept = redactor.text(other.format(name))
+    assert not re.search(rf"(?<![A-Za-z0-9]){re.escape(name)}(?![A-Za-z0-9])", kept, re.IGNORECASE)
+    assert "user1" in kept
+
+
+@pytest.mark.parametrize(
+    ("learn", "text", "kept"),
+    [
+        ("/home/alice/x", "alice Alice ALICE malice alice2", "user1 user1 user1 malice alice2"),
+        ("/home/张三/x", "张三的电脑", "user1的电脑"),
+        ("/home/ray/x", "ray-2.9 /site-packages/ray /home/ray/y", "ray-2.9 /site-packages/ray /home/user1/y"),
+        ("/home/max/x", "memory.max max", "memory.max max"),
+        ("/home/ubuntu/x", "ID=ubuntu /home/ubuntu/x", "ID=ubuntu /home/ubuntu/x"),
+        ("/mnt/c/Users/bob/x", "bob", "user1"),
+        ("http://nexus7.corp/simple", "nexus7.corp nexus7", "host1 host1"),
+        ("http://wheels.corp/simple", "wheels.corp wheels", "host1 wheels"),
+        ("http://nexus:8081/", "nexus", "host1"),
+        ("https://mirrors.aliyun.com/pypi", "mirrors.aliyun.com", "mirrors.aliyun.com"),
+        ('{"local-hostname": "box-7.example"}', "box-7", "host1"),
+        ("/home/user1/x", "user1", "user1"),
+    ],
+)
+def test_names_learnt_from_where_they_stand_for_certain(learn: str, text: str, kept: str) -> None:
+    redactor = Redactor()
+    redactor.learn(learn)
+    assert redactor.text(text) == kept
+
+
+def test_accounts_and_full_names_of_a_passwd_file() -> None:
+    redactor = Redactor()
+    redactor.names.learn_accounts(
+        "root:x:0:0:root:/root:/bin/bash\nsshd:x:105:65534::/run/sshd:/usr/sbin/nologin\nwli:x:1001:1001:Wei Li,,,:/home/wli:/bin/zsh\n"
+    )
+    assert redactor.text("Author: Wei Li, wli, sshd, root") == "Author: user1, user1, sshd, root"
+
+
+def test_two_people_have_two_stand_ins_and_neither_is_a_name_in_use() -> None:
+    redactor = Redactor()
+    redactor.learn("/home/user1/a /home/anna/b /home/bert/c")
+    assert redactor.text("/home/user1 /home/anna /home/bert") == "/home/user1 /home/user2 /home/user3"
+
+
+# ---- keys ----
+
+WORD = st.text(string.ascii_letters + string.digits, min_size=20, max_size=40)
+
+
+@given(
+    key=WORD,
+    about=st.sampled_from(
+        [
+            "hf_{}",
+            "sk-{}",
+            "sk-proj-{}",
+            "ghp_{}",
+            "github_pat_{}",
+            "glpat-{}",
+            "LTAI{}",
+            "Authorization: Bearer {}",
+            "curl -H 'X-Api-Key: {}'",
+            "--api-key {}",
+            "--api-key={}",
+            "--hf-token {} --port 80",
+            "API_KEY={}",
+            "export HF_TOKEN={}",
+            'password = "{} {}"',
+            '{{"api_key": "{}"}}',
+            "https://user:{}@example.com/x",
+            "https://{}@example.com/x",
+            "https://example.com/x?token={}&y=1",
+            "https://example.com/x#{}",
+            "ssh-ed25519 AAAA{} me",
+            "-----BEGIN OPENSSH PRIVATE KEY-----\n{}\n-----END OPENSSH PRIVATE KEY-----",
+            "-----BEGIN PRIVATE KEY-----\n{}",
+            "eyJhbGciOi{}.eyJzdWIi{}.{}",
+        ]
+    ),
+)
+def test_no_key_stays(key: str, about: str) -> None:
+    assert key not in Redactor().text(about.replace("{}", key).replace("{{", "{").replace("}}", "}"))
+
+
+@given(key=WORD)
+def test_no_key_stays_in_the_variables_of_a_process(key: str) -> None:
+    redactor = Redactor()
+    assert redactor.variable("MY_SECRET", key) == "***"
+    assert redactor.variable("http_proxy", f"me:{key}@proxy.example.com:3128") == "***@proxy.example.com:3128"
+    kept = redactor.content("/proc/1/environ", f"A=1\0DB_PASSWORD=x {key}\0B=2\0".encode())
+    assert kept == b"A=1\0DB_PASSWORD=***\0B=2\0"
+
+
+def test_json_with_an_address_in_it_stays_json() -> None:
+    text = json.dumps({"url": 'https://me:pw@example.com/x?token=a"b', "vcs_info": {"vcs": "git"}, "token": "abc"})
+    assert json.loads(Redactor().text(text)) == {"url": "https://***@example.com/x?***", "vcs_info": {"vcs": "git"}, "token": "***"}
+
+
+# ---- devices ----
+
+UUID = st.uuids().map(str)
+
+
+@given(UUID, UUID)
+def test_a_gpu_stays_the_same_gpu(first: str, second: str) -> None:
+    assume(first[:8] != second[:8])
+    redactor = Redactor()
+    redactor.learn_devices([f"GPU-{first}", f"MIG-{second}"])
+    zeros = "00000000-0000-0000-0000-00000000000"
+    assert redactor.text(f"GPU-{first},MIG-{second}") == f"GPU-{zeros}1,MIG-{zeros}2"
+    assert redactor.text(f"GPU-{first[:8]}") == f"GPU-{zeros}1"
+    assert redactor.text(f"MIG-GPU-{first}/1/0") == f"MIG-GPU-{zeros}1/1/0"
+
+
+@given(UUID)
+def test_no_identifier_of_a_machine_stays(uuid: str) -> None:
+    assume(not uuid.startswith("00000000"))
+    redactor = Redactor()
+    for path in ("/sys/class/dmi/id/product_uuid", "/etc/machine-id", "/proc/cmdline"):
+        for text in (uuid, uuid.upper(), uuid.replace("-", "")):
+            assert text.encode() not in redactor.content(path, f"{text}\n".encode())
+
+
+def test_how_clouds_are_told_stays() -> None:
+    redactor = Redactor()
+    assert redactor.content("/sys/class/dmi/id/product_uuid", b"ec2e1916-9099-7caf-fd21-012345abcdef\n").startswith(b"ec2")
+    assert redactor.content("/sys/class/dmi/id/product_serial", b"GoogleCloud-C0FFEE12345678\n") == b"GoogleCloud-serial1\n"
+    azure = b"7783-7084-3265-9085-8269-3286-77\n"
+    assert redactor.content("/sys/class/dmi/id/chassis_asset_tag", azure) == azure
+    assert redactor.content("/sys/class/dmi/id/chassis_asset_tag", b"HUAWEICLOUD\n") == b"HUAWEICLOUD\n"
+    assert redactor.content("/sys/class/dmi/id/board_serial", b"7CX1234\n") == b"serial2\n"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Serial Number                         : 1320123456789",
+        '"serial": "1320123456789"',
+        '"instance_id": "1320123456789"',
+        "arn:aws:iam::132012345678:role/x 132012345678"[:38],
+        "i-0132012345678901a",
+        "i-bp1320123456789abcde"[:22],
+        "ocid1.instance.oc1.phx.1320123456789",
+    ],
+)
+def test_numbers_of_instances_and_accounts_go(text: str) -> None:
+    assert "13201234567" not in Redactor().text(text)
+
+
+# ---- programs, idempotence, robustness ----
+
+
+def test_a_program_keeps_its_length() -> None:
+    redactor = Redactor()
+    redactor.learn("/home/alice/x /home/张三/y")
+    data = b"\x7fELF\x02\x01\0\0GLIBCXX_3.4.30\0/home/alice/build/x.c\0\xff\xfe" + "张三".encode() + b"\0"
+    kept = redactor.content("/usr/lib/libx.so", data)
+    assert len(kept) == len(data)
+    assert b"alice" not in kept
+    assert "张三".encode() not in kept
+    assert b"GLIBCXX_3.4.30\0" in kept
+
+
+def test_bytes_that_are_no_text_stay() -> None:
+    data = bytes(range(256))
+    assert Redactor().content("/x", data) == data
+
+
+PIECES = st.sampled_from(
+    [
+        *(
+            "10.1.2.3",
+            "fe80::1:2",
+            "aa:bb:cc:dd:ee:ff",
+            "alice",
+            "/home/alice/x",
+            "a@b.example",
+            "GPU-0e0c0000-2b1f-4c7a-9d3e-6f5a4b3c2d00",
+        ),
+        *(
+            "hf_abcdefghijklmnop",
+            "https://u:p@h.corp/x?q=1",
+            "i-0123456789abcdef0",
+            "KEY=1",
+            '"token": "x"',
+            " ",
+            "\n",
+            "\0",
+            "=",
+            ":",
+            "/",
+        ),
+    ]
+)
+
+
+@given(st.one_of(st.text(max_size=200), st.lists(PIECES, max_size=12).map("".join)))
+def test_nothing_raises_and_what_was_redacted_stays_as_it_is(text: str) -> None:
+    redactor = Redactor()
+    redactor.learn("/home/alice")
+    redactor.learn(text)
+    kept = redactor.text(text)
+    again = Redactor()
+    again.learn(kept)
+    assert again.text(kept) == kept
