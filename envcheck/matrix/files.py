@@ -12,6 +12,7 @@ from envcheck.matrix.advisories import AdvisoriesFile, Bulletin
 from envcheck.matrix.drivers import DriversFile
 from envcheck.matrix.images import ImagesFile
 from envcheck.matrix.knowledge import JudgementFile
+from envcheck.matrix.packages import PackagesFile
 from envcheck.matrix.quantization import QuantizationFile
 from envcheck.matrix.records import (
     AcceleratorMaker,
@@ -71,6 +72,7 @@ FILES = (
     FileKind("memory.json", MemoryFacts),
     FileKind("mirrors.json", list[Mirror], lambda record: (record.kind, record.id)),
     FileKind("models.json", list[ModelCard], lambda record: record.id.lower()),
+    FileKind("packages.json", PackagesFile),
     FileKind("policy.json", Policy),
     FileKind("quantization.json", QuantizationFile),
     FileKind("torch.json", list[TorchRelease], _by_version),

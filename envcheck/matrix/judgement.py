@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from envcheck.matrix.drivers import Drivers, DriversFile
 from envcheck.matrix.images import Images, ImagesFile
 from envcheck.matrix.knowledge import JudgementFile
+from envcheck.matrix.packages import Packages, PackagesFile
 from envcheck.matrix.records import FindingCode, Policy
 from envcheck.matrix.traits import Trait, Traits
 from envcheck.model.versions import ComputeCapability, compute_capability
@@ -97,6 +98,11 @@ class JudgementFacts:
     def drivers(self) -> Drivers:
         """Faults of drivers, and what they need beside them."""
         return Drivers(self._read("drivers.json", DriversFile))
+
+    @cached_property
+    def packages(self) -> Packages:
+        """Faults and needs of Python packages."""
+        return Packages(self._read("packages.json", PackagesFile))
 
     @cached_property
     def codes(self) -> dict[str, FindingCode]:

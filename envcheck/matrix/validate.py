@@ -18,6 +18,7 @@ from envcheck.matrix.locate import SCHEMA
 from envcheck.matrix.problem import Loaded, Problem
 from envcheck.matrix.xref_advisories import advisory_problems
 from envcheck.matrix.xref_hardware import hardware_problems
+from envcheck.matrix.xref_packages import package_problems
 from envcheck.matrix.xref_places import place_problems
 from envcheck.matrix.xref_releases import release_problems
 
@@ -89,5 +90,6 @@ def _references(loaded: Loaded) -> Iterator[Problem]:
         yield loaded.problem("matrix.json", "$.schema", f"{info.schema}, this version reads {SCHEMA}")
     yield from release_problems(loaded)
     yield from hardware_problems(loaded)
+    yield from package_problems(loaded)
     yield from place_problems(loaded)
     yield from advisory_problems(loaded)
