@@ -37,7 +37,10 @@ _CPU_BUILD = r"(?i)\+(cpu|rocm|xpu)|\b(NPU|ROCm|HIP)\b"
 
 
 class GpuFact(msgspec.Struct, frozen=True):
-    """One visible NVIDIA GPU. `capability` from the host, else from the catalogue by name; None = not known. Memory in MiB."""
+    """One visible NVIDIA GPU. `capability` from the host, else from the catalogue by name; None = not known. Memory in MiB.
+
+    `told` = all that the host document says of it.
+    """
 
     name: str
     capability: ComputeCapability | None
@@ -47,6 +50,7 @@ class GpuFact(msgspec.Struct, frozen=True):
     mig: bool
     error: str | None
     index: int | None
+    told: Gpu
 
 
 class TorchFact(msgspec.Struct, frozen=True):
@@ -196,6 +200,7 @@ def _gpu(gpu: Gpu, name: str, matrix: Matrix) -> GpuFact:
         mig=mig is True or (isinstance(mig, str) and mig not in ("", "disabled")) or bool(re.search(_MIG_NAME, name)),
         error=None if fault is None else fault[:_LONGEST_NAME],
         index=known(gpu.index),
+        told=gpu,
     )
 
 
