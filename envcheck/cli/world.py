@@ -72,7 +72,8 @@ def visit_host(common: Common, matrix: Matrix, *, record: bool = False, explain:
 
         system = recording = RecordingSystem(system)
     signs, places = (matrix.cloud_matchers(), matrix.maker_signs()), _places(common, matrix)
-    look = Look(system, *signs, common.python, _own(common), full=True, network=places)
+    # What this interpreter knows of itself would not be in a recording.
+    look = Look(system, *signs, common.python, None if record else _own(common), full=True, network=places)
     before = assemble(gather(look), explain=explain)
     return Visit(_stated(before, common), before, recording)
 
