@@ -6,7 +6,6 @@ no library. A `pynvml` that cannot be imported at all is a status, not an error.
 
 from __future__ import annotations
 
-from envcheck.model.fact import Absent, Fact, Found, Unreadable
 from envcheck.system.nvml import LibcudaSeen, Opened, Tell
 from envcheck.system.port import NvmlReport
 
@@ -17,7 +16,7 @@ _WSL = "/usr/lib/wsl/lib/"  # mounted by WSL 2; not every image's loader searche
 
 def read_all(tell: Tell) -> None:
     """Tell libcuda's version, then NVML's report, then each device."""
-    tell(LibcudaSeen(libcuda_version()))
+    tell(libcuda_version())
     failure, path = load_library(_NVML)
     if failure is not None:
         tell(Opened(NvmlReport("LibraryNotFound", failure)))
@@ -66,19 +65,19 @@ def loaded_path(name: str) -> str | None:
     return None
 
 
-def libcuda_version() -> Fact[int]:
+def libcuda_version() -> LibcudaSeen:
     """`cuDriverGetVersion`, which needs no `cuInit` and touches no device."""
     import ctypes
 
     failure, path = load_library(_LIBCUDA)
     if failure is not None:
         missing = _LIBCUDA in failure and "No such file" in failure
-        return Absent(failure) if missing else Unreadable(failure)
+        return LibcudaSeen(failure, absent=missing)
     try:
         version = ctypes.c_int(0)
         code = int(ctypes.CDLL(path or _LIBCUDA).cuDriverGetVersion(ctypes.byref(version)))
     except (AttributeError, OSError) as error:
-        return Unreadable(str(error))
+        return LibcudaSeen(str(error))
     if code != 0 or version.value <= 0:
-        return Unreadable(f"cuDriverGetVersion returned error {code}")
-    return Found(version.value, path or _LIBCUDA)
+        return LibcudaSeen(f"cuDriverGetVersion returned error {code}")
+    return LibcudaSeen(path or _LIBCUDA, version.value)

@@ -20,7 +20,7 @@ def outcome(monkeypatch: pytest.MonkeyPatch, end: str, *messages: Message | byte
 
 def test_devices_join_the_report(monkeypatch: pytest.MonkeyPatch) -> None:
     gpus = [NvmlGpu(index=0, errors={"mig": "NotSupported"}), NvmlGpu(index=1, lost="GpuIsLost")]
-    seen = outcome(monkeypatch, "done", LibcudaSeen(Found(13000, "x")), OPENED, *map(DeviceRead, gpus))
+    seen = outcome(monkeypatch, "done", LibcudaSeen("x", 13000), OPENED, *map(DeviceRead, gpus))
     assert seen.report == NvmlReport("ok", driver_version="580.95.05", gpu_count=2, gpus=gpus)
     assert seen.libcuda_version == Found(13000, "x")
 
@@ -32,18 +32,23 @@ def test_a_child_that_died_before_its_first_word(monkeypatch: pytest.MonkeyPatch
 
 
 def test_a_deadline_after_the_first_device(monkeypatch: pytest.MonkeyPatch) -> None:
-    seen = outcome(monkeypatch, "timeout", LibcudaSeen(Absent("none")), OPENED, DeviceRead(NvmlGpu(index=0)))
+    seen = outcome(monkeypatch, "timeout", LibcudaSeen("none", absent=True), OPENED, DeviceRead(NvmlGpu(index=0)))
     assert (seen.report.status, seen.report.driver_version) == ("Timeout", "580.95.05")
     assert (seen.report.gpu_count, len(seen.report.gpus)) == (2, 1)
+    assert seen.libcuda_version == Absent("none")
+
+
+def test_a_libcuda_that_does_not_tell_is_unreadable(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert outcome(monkeypatch, "done", LibcudaSeen("error 34"), OPENED).libcuda_version == Unreadable("error 34")
 
 
 def test_a_report_that_ended_without_an_answer_is_not_ok(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert outcome(monkeypatch, "done", LibcudaSeen(Absent("none"))).report.status == "Crashed"
+    assert outcome(monkeypatch, "done", LibcudaSeen("none", absent=True)).report.status == "Crashed"
 
 
 @pytest.mark.parametrize("garbage", [b"", b"\xff", b"\xc1", msgspec.msgpack.encode({"type": "device", "gpu": {"index": "one"}})])
 def test_a_garbled_answer_is_a_crash_and_keeps_nothing_false(monkeypatch: pytest.MonkeyPatch, garbage: bytes) -> None:
-    report = outcome(monkeypatch, "done", LibcudaSeen(Absent("none")), OPENED, garbage).report
+    report = outcome(monkeypatch, "done", LibcudaSeen("none", absent=True), OPENED, garbage).report
     assert report.status == "Crashed"
     assert "garbled" in (report.detail or "")
 
