@@ -154,13 +154,9 @@ def _space(path: str) -> Fact[DiskSpace]:
 
 
 def _leave(path: str) -> Fact[bool]:
+    if "\0" in path:
+        return Unreadable("not a path")
     for candidate in parents(os.path.normpath(path)):
-        try:
-            if not os.path.lexists(candidate):
-                continue
+        if os.path.lexists(candidate):
             return Found(os.access(candidate, os.W_OK, effective_ids=os.access in os.supports_effective_ids), candidate)
-        except OSError as error:
-            return failure(error)
-        except ValueError:
-            return Unreadable("not a path")
     return Absent("no such file")
