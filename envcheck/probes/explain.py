@@ -45,7 +45,12 @@ def is_fact(report: HostReport, fact: str, entries: Mapping[str, Provenance]) ->
     """Whether the document has such a path, be it known on this host or not."""
     if fact in entries or any(path.startswith(f"{fact}.") for path in entries):
         return True
-    return fact.partition(".")[0] in _names() and value_at(report, fact) is not _NOWHERE
+    part, _, field = fact.partition(".")
+    if "" in fact.split("."):
+        return False
+    if part in PARTS and field:
+        return field.partition(".")[0] in PARTS[part].__struct_fields__
+    return part in _names() and value_at(report, fact) is not _NOWHERE
 
 
 _NOWHERE = object()
@@ -88,8 +93,12 @@ def explained_facts(report: HostReport, wanted: tuple[str, ...], *, verbose: boo
     """
     entries = {} if isinstance(report.provenance, UnsetType) else report.provenance
     fields = document_paths()
-    order = {name: place for place, name in enumerate(_names())}
-    paths = sorted({*fields, *entries, *wanted} - PARTS.keys(), key=lambda path: (order.get(path.partition(".")[0], len(order)), path))
+    places = {name: place for place, name in enumerate(_names())}
+    order = {path: (places[path.partition(".")[0]], place) for place, path in enumerate(fields)}
+    # What lies deeper follows the field it belongs to; its own order is that of its name.
+    paths = sorted(
+        {*fields, *entries, *wanted} - PARTS.keys(), key=lambda path: (order.get(_field_of(path, order), (len(places), 0)), path)
+    )
     found: list[tuple[str, Any]] = []
     for path in paths:
         told = path in fields or wanted or verbose or entries[path].state == "given"
@@ -97,3 +106,9 @@ def explained_facts(report: HostReport, wanted: tuple[str, ...], *, verbose: boo
             value = value_at(report, path)
             found.append((path, UNSET if value is _NOWHERE else value))
     return found
+
+
+def _field_of(path: str, fields: Mapping[str, Any]) -> str:
+    """The document's own field that a path is, or lies in."""
+    keys = path.split(".")
+    return next((name for name in (".".join(keys[:count]) for count in (2, 1)) if name in fields), path)
