@@ -127,6 +127,21 @@ class Open(msgspec.Struct, frozen=True):
     advisory: Advisory
     disputed: bool
 
+    @property
+    def grave(self) -> bool:
+        """Whether it is critical or high."""
+        return self.advisory.severity in GRAVE
+
+    @property
+    def gravity(self) -> tuple[int, float, str]:
+        """Ascending = the gravest first."""
+        return GRADES.index(self.advisory.severity), -(self.advisory.cvss or 0.0), self.advisory.id
+
+    @property
+    def fixed(self) -> Version | None:
+        """The first fixed version; None where none is known, or none that all agree on."""
+        return Version(self.advisory.fixed) if self.advisory.fixed and not self.disputed else None
+
 
 class _Ranged(msgspec.Struct, frozen=True):
     advisory: Advisory
@@ -149,13 +164,9 @@ class Advisories:
             found.setdefault(advisory.package, []).append(advisory)
         return found
 
-    @property
+    @cached_property
     def packages(self) -> frozenset[str]:
         """Names of packages that have any entry, as the index normalises them."""
-        return self._names
-
-    @cached_property
-    def _names(self) -> frozenset[str]:
         return frozenset(self._by_package)
 
     @cached_property
@@ -178,7 +189,7 @@ class Advisories:
             published = ranged.published.contains(version)
             if published or (ranged.conservative is not None and ranged.conservative.contains(version)):
                 found.append(Open(ranged.advisory, not published))
-        return tuple(sorted(found, key=_gravity))
+        return tuple(sorted(found, key=lambda entry: entry.gravity))
 
     def _of(self, package: str) -> list[_Ranged]:
         if package not in self._ranges and package in self._by_package:
@@ -187,11 +198,6 @@ class Advisories:
                 for one in self._by_package[package]
             ]
         return self._ranges.get(package, [])
-
-
-def _gravity(entry: Open) -> tuple[int, float, str]:
-    advisory = entry.advisory
-    return GRADES.index(advisory.severity), -(advisory.cvss or 0.0), advisory.id
 
 
 class BranchFloor(msgspec.Struct, frozen=True):

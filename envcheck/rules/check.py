@@ -22,6 +22,7 @@ from envcheck.rules.engine import choose_engine, engine_findings, switch_of
 from envcheck.rules.make import error, from_clash, info
 from envcheck.rules.registry import ENVIRONMENT_RULES, HOST_RULES, LAST_RULES, Rule
 from envcheck.rules.remedies import clash_remedies
+from envcheck.rules.security import security
 from envcheck.rules.situation import Situation, read_situation
 from envcheck.rules.survey import Survey, Surveyor, asked_label
 
@@ -117,6 +118,8 @@ class Judge:
             # What is asked about goes into a fresh environment, so this one can mislead but not block.
             found += [*_no_errors(environment), *conclusion.findings]
         found += [*engines, *_all(LAST_RULES, situation, matrix)]
+        own, at_hand = subject == "installed", subject == "installed" or (subject == "any" and situation.torch is not None)
+        found += security(situation, matrix, conclusion.release, engine, installed=own, at_hand=at_hand, remedies=remedies)
         findings = fold(ordered(_observed(situation, subject, found, matrix)), matrix)
         nameless = ("packages.vllm",) if subject == "any" and situation.installed_raw else ()
         if subject == "any" and _environment_alone(findings, environment, conclusion):

@@ -11,7 +11,7 @@ import msgspec
 
 from envcheck.matrix.load import Matrix
 from envcheck.model.finding import Finding
-from envcheck.rules import container, driver, hardware, installed, nvml, parallel, presence, wsl
+from envcheck.rules import container, driver, exposure, hardware, installed, nvml, parallel, presence, wsl
 from envcheck.rules.situation import Situation
 
 
@@ -77,6 +77,7 @@ LAST_RULES = (
     Rule(wsl.wsl, ("wsl-limits",), ("os.wsl", "gpus")),
     Rule(hardware.system_memory, ("host-memory-too-small",), ("memory", "gpus")),
     Rule(driver.end_of_life, ("driver-end-of-life",), ("driver.version",)),
+    Rule(exposure.trust_remote_code, ("trust-remote-code",), ("packages.vllm",)),
 )
 # Codes that the judge itself, the survey of wheels, the engine's choice and the memory budget emit.
 JUDGE_CODES: dict[str, tuple[str, ...]] = {
@@ -92,6 +93,8 @@ JUDGE_CODES: dict[str, tuple[str, ...]] = {
     "v1-unsupported-gpu": ("gpus", "environment"),
     "engine-choice-ignored": ("environment",),
     "matrix-stale": ("packages.vllm",),
+    "server-exposed": ("environment.VLLM_SERVER_DEV_MODE", "packages.vllm"),
+    "release-vulnerable": ("packages.vllm", "torch.version", "driver.version", "container_runtime.toolkit"),
 }
 
 
