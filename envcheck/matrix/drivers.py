@@ -49,10 +49,15 @@ class ToolkitFloor(Record, frozen=True, kw_only=True):
 
 
 class DriverPackage(Record, frozen=True, kw_only=True):
-    """How a family of distributions installs a driver branch with open kernel modules; `{branch}` is filled in."""
+    """How a distribution, by its os-release `ID`, installs a driver branch with open kernel modules; `{branch}` is filled in.
+
+    `headers` = the command for the running kernel's headers; `signing_key` = where its DKMS keeps the key that it signs modules with.
+    """
 
     distribution: str
-    commands: list[str]
+    commands: list[str] = []
+    headers: str | None = None
+    signing_key: str | None = None
 
 
 class DriversFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -108,9 +113,14 @@ class Drivers:
         return max(floors, key=lambda entry: entry.from_branch).toolkit if floors else None
 
     @cached_property
-    def _packages(self) -> dict[str, list[str]]:
-        return {entry.distribution: entry.commands for entry in self.file.packages}
+    def _packages(self) -> dict[str, DriverPackage]:
+        return {entry.distribution: entry for entry in self.file.packages}
+
+    def package(self, distribution: str) -> DriverPackage | None:
+        """A distribution's way, by its os-release `ID`; None where it is not known."""
+        return self._packages.get(distribution)
 
     def install_commands(self, distribution: str, branch: int) -> tuple[str, ...]:
-        """The commands of a distribution, by its os-release `ID`; none where they are not known."""
-        return tuple(command.format(branch=branch) for command in self._packages.get(distribution, ()))
+        """The commands that install a branch on a distribution; none where they are not known."""
+        found = self.package(distribution)
+        return tuple(command.format(branch=branch) for command in found.commands) if found else ()

@@ -1,84 +1,183 @@
-"""Rules on the project's own container images: what they demand of the driver before they start, and which libcuda they load."""
+"""Rules on container images: what they demand of the driver before they start, which libcuda they load, what their wheels need."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
-from packaging.version import Version
-
-from envcheck.matrix.images import ImageRange
+from envcheck.matrix.images import Image, ImageRange
 from envcheck.matrix.load import Matrix
-from envcheck.model.finding import Finding
-from envcheck.model.versions import numbers
-from envcheck.rules.build import dotted
-from envcheck.rules.make import error, remedy
+from envcheck.model.finding import Finding, Severity
+from envcheck.model.host import known
+from envcheck.model.versions import driver_version, numbers
+from envcheck.rules.build import Target, at_least, dotted, judge_build
+from envcheck.rules.make import error, from_clash, remedy, warning
+from envcheck.rules.require_cuda import Offer, brands_of, refused
 from envcheck.rules.situation import Situation, part, text
 
-# Patterns are compiled when first used: most hosts need few of them.
-_OWN_IMAGE = r"(?:^|/)vllm/vllm-openai:v(\d+\.\d+\.\d+(?:\.post\d+)?)(?:[-@].*)?$"
-_LABEL = r"-cu(\d{2})(\d)\b"
-
-
-def _image(situation: Situation, matrix: Matrix) -> tuple[ImageRange, tuple[int, ...], str] | None:
-    """The image's range, its CUDA release, its vLLM release."""
-    found = re.search(_OWN_IMAGE, situation.image[:300]) if situation.image else None
-    if not found:
-        return None
-    record = matrix.images.of(Version(found[1]))
-    if record is None:
-        return None
-    label = re.search(_LABEL, situation.image[:300])
-    cuda = (int(label[1]), int(label[2])) if label else numbers(record.cuda)
-    return (record, cuda[:2], found[1]) if cuda else None
+_GEFORCE = ("consumer", "laptop")
 
 
 def start_gate(situation: Situation, matrix: Matrix) -> Iterator[Finding]:
     """The image's NVIDIA_REQUIRE_CUDA refuses this driver, so that the container does not start."""
-    image, shown = _image(situation, matrix), situation.driver_cuda
-    if image is None or shown is None or situation.driver is None or situation.wsl or text(situation.host.driver, "nvml") == "ok":
+    # Where NVML answers, the container runs: whatever gate there was let it pass.
+    if situation.driver is None or situation.driver_cuda is None or situation.wsl or text(situation.host.driver, "nvml") == "ok":
         return
-    _, cuda, release = image
-    gate = matrix.images.gate(dotted(cuda))
-    if shown >= cuda or gate is None or gate.also_branches is None:
-        return
-    consumer = any(gpu.model is not None and gpu.model.kind in ("consumer", "laptop") for gpu in situation.usable_gpus)
-    if situation.driver.branch in gate.also_branches and (gate.geforce_brands or not consumer):
-        return
-    yield error(
-        "container-requires-newer-cuda",
-        image=situation.image[:120],
-        vllm=release,
-        needed=dotted(cuda),
-        present=dotted(shown),
-        driver=situation.driver.raw,
-        remedies=(remedy("container", "older-image"),),
-    )
+    stated = _stated_gate(situation)
+    image = matrix.images.read(situation.image) if situation.image else None
+    params = {"present": dotted(situation.driver_cuda), "driver": situation.driver.raw}
+    older = (remedy("container", "older-image"),)
+    if stated is not None:
+        yield error("container-requires-newer-cuda", "stated", variable=stated[0], needed=stated[1], remedies=older, **params)
+    elif image and image.gate and image.cuda and not _lets_pass(situation, image):
+        name, needed = situation.image[:120], dotted(image.cuda)
+        yield error("container-requires-newer-cuda", image=name, needed=needed, remedies=older, **params)
+
+
+def _stated_gate(situation: Situation) -> tuple[str, str] | None:
+    """The variable and the alternative that refuse this host, by the image's own expression."""
+    environment = part(situation.host.container, "environment")
+    if not isinstance(environment, dict) or not situation.driver:
+        return None
+    models = tuple(gpu.model for gpu in situation.usable_gpus)
+    offer = Offer(situation.driver_cuda, situation.driver.parsed, situation.capabilities, brands_of(models))
+    return refused(environment, offer)
+
+
+def _lets_pass(situation: Situation, image: Image) -> bool:
+    """By the base image's own list of older branches; where that is not known, whoever is not refused for sure passes."""
+    gate, shown, driver = image.gate, situation.driver_cuda, situation.driver
+    if gate is None or image.cuda is None or shown is None or driver is None or shown >= image.cuda or gate.also_branches is None:
+        return True
+    return driver.branch in gate.also_branches and (gate.geforce_brands or not _geforce(situation))
+
+
+def _geforce(situation: Situation) -> bool:
+    return any(gpu.model is not None and gpu.model.kind in _GEFORCE for gpu in situation.usable_gpus)
+
+
+def _unserved(situation: Situation) -> bool:
+    """Whether a GPU is known not to take forward compatibility."""
+    return any(gpu.model is not None and not gpu.model.forward_compatibility for gpu in situation.usable_gpus)
 
 
 def compat_shadowing(situation: Situation, matrix: Matrix) -> Iterator[Finding]:
     """A forward-compatibility libcuda that is older than the kernel's driver (803), or on a card it does not serve (804)."""
     host = situation.host
-    loaded = numbers(text(host.libcuda, "version") or "")
-    unset = remedy("setting", "drop-compat")
-    if part(host.libcuda, "compat") is True and loaded and situation.driver:
-        older = loaded[0] < situation.driver.branch
-        consumer = any(gpu.model is not None and not gpu.model.forward_compatibility for gpu in situation.usable_gpus)
-        if older or consumer:
-            params = {
-                "path": text(host.libcuda, "path") or "libcuda.so.1",
-                "version": text(host.libcuda, "version")[:60],
-                "driver": situation.driver.raw,
-            }
-            yield error("cuda-compat-shadowing", "loaded-older" if older else "loaded-unserved", remedies=(unset,), **params)
+    compat = part(host.libcuda, "compat")
+    loaded = driver_version(text(host.libcuda, "version"))
+    if compat is True and loaded and situation.driver:
+        yield from _loaded(situation, loaded.parsed)
+    elif compat is None:
+        yield from _by_image(situation, matrix) if situation.image else ()
+        yield from _by_path(situation, matrix)
+        yield from _by_switch(situation, matrix)
+
+
+def _loaded(situation: Situation, loaded: tuple[int, ...]) -> Iterator[Finding]:
+    """The one that the loader takes was seen."""
+    host, driver = situation.host, situation.driver
+    if driver is None:
         return
-    image = _image(situation, matrix)
-    if image is None or not image[0].compat_on_loader_path or part(host.libcuda, "compat") is False:
+    width = min(len(loaded), len(driver.parsed))
+    older = loaded[:width] < driver.parsed[:width]
+    if older or _unserved(situation):
+        path, version = text(host.libcuda, "path")[:200] or "libcuda.so.1", text(host.libcuda, "version")[:60]
+        variant = "loaded-older" if older else "loaded-unserved"
+        drop = remedy("setting", "drop-compat")
+        yield error("cuda-compat-shadowing", variant, path=path, version=version, driver=driver.raw, remedies=(drop,))
+
+
+def _by_image(situation: Situation, matrix: Matrix) -> Iterator[Finding]:
+    """Images known to put theirs first, by themselves or through the container runtime."""
+    image, name = matrix.images.read(situation.image), situation.image[:120]
+    if image is None or image.range is None or image.cuda is None:
         return
-    shipped = matrix.toolkit_branch(dotted(image[1]))
-    if situation.wsl:
-        yield error("cuda-compat-shadowing", "image-wsl", remedies=(unset,), image=situation.image[:120])
-    elif situation.driver and shipped and situation.driver.branch > shipped:
-        yield error(
-            "cuda-compat-shadowing", "image", remedies=(unset,), image=situation.image[:120], shipped=shipped, driver=situation.driver.raw
-        )
+    driver, shown, shipped = situation.driver, situation.driver_cuda, matrix.toolkit_branch(dotted(image.cuda))
+    drop = remedy("setting", "drop-compat")
+    if image.range.compat_on_loader_path and situation.wsl:
+        yield error("cuda-compat-shadowing", "image-wsl", image=name, remedies=(drop,))
+    elif image.range.compat_on_loader_path and driver and shipped and driver.branch > shipped:
+        yield error("cuda-compat-shadowing", "image", image=name, shipped=shipped, driver=driver.raw, remedies=(drop,))
+    elif driver and shown and shown < image.cuda and _takes_its_own(image.range) and _unserved(situation) and _lets_pass(situation, image):
+        # NVML looks healthy all the same, so that it only leaves the question open.
+        make = warning if text(situation.host.driver, "nvml") == "ok" else error
+        older = remedy("container", "older-image")
+        yield make("cuda-compat-shadowing", "image-unserved", image=name, driver=driver.raw, remedies=(drop, older))
+
+
+def _takes_its_own(images: ImageRange) -> bool:
+    return images.compat_on_loader_path or images.compat_by_runtime
+
+
+def _by_path(situation: Situation, matrix: Matrix) -> Iterator[Finding]:
+    """A compat folder on LD_LIBRARY_PATH, where it was not seen what the loader takes of it."""
+    path = (known(situation.host.environment) or {}).get("LD_LIBRARY_PATH", "")
+    if "compat" not in path:
+        return
+    folder = next((folder for folder in path[:4096].split(":") if "cuda" in folder and folder.rstrip("/").endswith("/compat")), None)
+    if folder is None or situation.driver is None:
+        return
+    named = numbers(folder.partition("cuda-")[2])
+    shipped = matrix.toolkit_branch(dotted(named[:2])) if named else None
+    drop = remedy("setting", "drop-compat")
+    if shipped and situation.driver.branch > shipped:
+        yield error("cuda-compat-shadowing", "path-older", folder=folder[:200], driver=situation.driver.raw, remedies=(drop,))
+    elif _unserved(situation):
+        yield warning("cuda-compat-shadowing", "path-unserved", folder=folder[:200], driver=situation.driver.raw, remedies=(drop,))
+
+
+def _by_switch(situation: Situation, matrix: Matrix) -> Iterator[Finding]:
+    """The variable that makes an image use its own, on a host where that fails."""
+    switch = _switch_on(situation, matrix)
+    image = matrix.images.read(situation.image) if situation.image else None
+    if switch is None or situation.driver is None:
+        return
+    shipped = matrix.toolkit_branch(dotted(image.cuda)) if image and image.own and image.cuda else None
+    drop = remedy("setting", "switch-off", f"export {switch}=0", variable=switch)
+    if _unserved(situation) or (shipped and situation.driver.branch > shipped):
+        yield error("cuda-compat-shadowing", "switch", variable=switch, driver=situation.driver.raw, remedies=(drop,))
+
+
+def _switch_on(situation: Situation, matrix: Matrix) -> str | None:
+    """The name of a variable that is on, in the process's environment or the container's."""
+    inside = part(situation.host.container, "environment")
+    for environment in (known(situation.host.environment), inside):
+        if isinstance(environment, dict) and (found := matrix.images.switches & environment.keys()):
+            name: str = min(found)
+            return name if str(environment[name]).strip().lower() in ("1", "true") else None
+    return None
+
+
+def image_build(situation: Situation, matrix: Matrix) -> Iterator[Finding]:
+    """What the image's own wheel, or its CUDA alone, asks of driver and GPU, where the host document lists no vLLM of its own."""
+    if not situation.image or situation.installed_raw or situation.request.vllm or situation.wsl:
+        return
+    image = matrix.images.read(situation.image)
+    if image is None or image.cuda is None:
+        return
+    if _compat_serves(situation, matrix, image):
+        return
+    release = matrix.release(str(image.release)) if image.release else None
+    build = release.build(situation.arch or "x86_64", image.label) or release.build(situation.arch or "x86_64", "") if release else None
+    if release is None or build is None or build.cuda is None or build.cuda[0] != image.cuda[0]:
+        yield from _cuda_major(situation, matrix, image)
+        return
+    # The image brings its own libc and interpreter.
+    target = Target(situation.arch, None, False, None, situation.cuda_driver, situation.driver_cuda, situation.capabilities)
+    for clash in judge_build(target, matrix, release, build).clashes:
+        yield from_clash(clash, Severity(clash.severity), (remedy("container", "older-image"),), image=situation.image[:120])
+
+
+def _cuda_major(situation: Situation, matrix: Matrix, image: Image) -> Iterator[Finding]:
+    floor = matrix.cuda_floor(image.cuda[0]) if image.cuda else None
+    driver = situation.cuda_driver
+    if floor and driver and image.cuda and not at_least(driver, floor):
+        older = remedy("container", "older-image")
+        name, cuda = situation.image[:120], dotted(image.cuda)
+        yield error("driver-too-old-for-cuda", "image", image=name, cuda=cuda, needed=floor.raw, driver=driver.raw, remedies=(older,))
+
+
+def _compat_serves(situation: Situation, matrix: Matrix, image: Image) -> bool:
+    """Whether the image's own libcuda may stand in for an older driver's: used by itself or switched on, and not known to fail."""
+    used = image.compat_automatic or _switch_on(situation, matrix) is not None
+    return used and not _unserved(situation)

@@ -1,4 +1,4 @@
-"""Rules on the driver by itself: its branch's life, GPUs newer than it."""
+"""Rules on the driver by itself: its branch's life, known faults, GPUs newer than it."""
 
 from __future__ import annotations
 
@@ -51,6 +51,19 @@ def end_of_life(situation: Situation, matrix: Matrix) -> Iterator[Finding]:
     if branch and branch.ended and situation.driver:
         variant = "detail" if branch.end_of_life else "undated"
         yield info("driver-end-of-life", variant, driver=situation.driver.raw, branch=branch.branch, date=branch.end_of_life)
+
+
+def known_bad(situation: Situation, matrix: Matrix) -> Iterator[Finding]:
+    """A driver with a known fault that this host can meet."""
+    if situation.driver is None or situation.wsl:
+        return
+    gpus = situation.usable_gpus
+    for fault in matrix.drivers.faults(situation.driver):
+        met = [gpu for gpu in gpus if not fault.kinds or (gpu.model is not None and gpu.model.kind in fault.kinds)]
+        if met and (len(gpus) > 1 or not fault.several_gpus):
+            steps = (remedy("setting", "no-peer-access", "export NCCL_P2P_DISABLE=1"), remedy("driver", "other-driver", root=True))
+            yield warning("driver-known-bad", fault.effect, driver=situation.driver.raw, count=len(gpus), remedies=steps)
+            return
 
 
 def minor_compatibility(situation: Situation, matrix: Matrix, cuda: tuple[int, ...] | None, vllm: str) -> Iterator[Finding]:

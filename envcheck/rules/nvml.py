@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from envcheck.matrix.load import Matrix
-from envcheck.model.finding import Finding, Remedy
+from envcheck.model.finding import Finding
 from envcheck.model.host import PciDevice, known
+from envcheck.rules.driver_install import in_container, install_driver
 from envcheck.rules.make import error, remedy
 from envcheck.rules.situation import Situation, part, text
 
@@ -17,26 +18,34 @@ def nvml(situation: Situation, matrix: Matrix) -> Iterator[Finding]:
     state = text(host.driver, "nvml")
     kernel, library = text(host.driver, "version"), text(host.driver, "library_version")
     differs = bool(kernel and library and kernel != library and not situation.wsl)
-    if state == "LibRmVersionMismatch" or (differs and state != "ok"):
+    said = state == "LibRmVersionMismatch" or (state != "ok" and "api-mismatch" in events(situation))
+    if said or (differs and state != "ok"):
         variant = "detail" if differs else "stated"
-        reboot = remedy("reboot", "reboot", root=True)
+        reboot = remedy("reboot", "reboot", "sudo reboot", root=True)
         yield error("nvml-driver-library-mismatch", variant, kernel=kernel, library=library, remedies=(reboot,))
         return
     # Without hardware and kernel module, a library that finds no driver is as it should be; one that hangs or fails otherwise is not.
     if state in ("", "ok") or (not kernel and not nvidia_devices(situation) and state in ("LibraryNotFound", "DriverNotLoaded")):
         return
-    inside = bool(text(host.container, "kind"))
+    yield from _failed(situation, matrix, state, kernel)
+
+
+def _failed(situation: Situation, matrix: Matrix, state: str, kernel: str) -> Iterator[Finding]:
+    inside = in_container(situation)
     if state == "LibraryNotFound" and kernel:
         yield error("container-gpu-not-injected" if inside else "nvml-not-loadable", kernel=kernel)
     elif state in ("LibraryNotFound", "DriverNotLoaded"):
         if kernel or not situation.gpus_known:  # else said already, by the PCI bus
-            yield error("driver-not-loaded", "state", nvml=state, remedies=(install_driver(matrix),))
+            yield error("driver-not-loaded", "state", nvml=state, remedies=(install_driver(situation, matrix),))
     elif state in ("GpuIsLost", "ResetRequired"):
         yield error("gpu-fault", "state", state=state, remedies=(remedy("reboot", "reset-gpu", root=True),))
     elif state in ("Timeout", "Crashed"):
-        yield error("gpu-fault", "hang", state=state, remedies=(remedy("reboot", "reboot", root=True),))
+        yield error("gpu-fault", "hang", state=state, remedies=(remedy("reboot", "reboot", "sudo reboot", root=True),))
     elif inside and state in ("Unknown", "NoPermission", "OperatingSystem"):
-        yield error("container-device-access-lost", state=state, remedies=(remedy("container", "restart-container"),))
+        if device_files(situation) != 0:  # none at all were never given
+            yield error("container-device-access-lost", state=state, remedies=(remedy("container", "restart-container"),))
+    elif state == "NoPermission":
+        yield error("device-not-detected", "permission", state=state)
     else:
         yield error("device-not-detected", state=state)
 
@@ -47,6 +56,15 @@ def nvidia_devices(situation: Situation) -> list[PciDevice]:
     return [device for device in devices if known(device.vendor) == "10de"] if isinstance(devices, list) else []
 
 
-def install_driver(matrix: Matrix) -> Remedy:
-    """The driver branch that plans ask for."""
-    return remedy("driver", "install-driver", root=True, branch=matrix.policy.planned_driver_branch)
+def device_files(situation: Situation) -> int | None:
+    """How many GPUs' device files are in this container, WSL's one among them; None = not known."""
+    found = part(situation.host.container, "devices")
+    if not isinstance(found, list):
+        return None
+    return len([path for path in found if path == "/dev/dxg" or (path.startswith("/dev/nvidia") and path[11:].isdigit())])
+
+
+def events(situation: Situation) -> list[str]:
+    """What the kernel's log says of the GPUs; none where it was not read."""
+    found = part(situation.host.kernel_log, "events")
+    return found if isinstance(found, list) else []

@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from envcheck.matrix.load import Matrix
+from envcheck.matrix.records import GpuModel
 from envcheck.model.finding import Finding
 from envcheck.model.host import PciDevice, known
 from envcheck.model.versions import compute_capability, driver_version
 from envcheck.rules.driver import first_listing
+from envcheck.rules.driver_install import in_container, install_driver
 from envcheck.rules.make import error, remedy
-from envcheck.rules.nvml import install_driver, nvidia_devices, nvml
+from envcheck.rules.module import not_loaded, obstacles
+from envcheck.rules.nvml import events, nvidia_devices, nvml
 from envcheck.rules.situation import Situation, part, text
 
 
@@ -22,14 +25,12 @@ def presence(situation: Situation, matrix: Matrix) -> Iterator[Finding]:
         yield error("non-nvidia-accelerator", names=", ".join(situation.other_makers[:4])[:200])
         return
     devices = [device for device in nvidia_devices(situation) if known(device.kind) == "gpu"]
-    if not devices:
-        if any(nvml(situation, matrix)):
-            return  # a driver that does not work shows no GPU either, so an empty list proves nothing
-        # A container sees only the devices it was given, so its host may well have a GPU.
-        inside = bool(text(situation.host.container, "kind"))
-        yield error("no-gpu", "container" if inside else "detail", remedies=(remedy("hardware", "get-gpu"),))
-        return
-    yield from _unreachable(situation, matrix, devices)
+    if devices:
+        yield from _unreachable(situation, matrix, devices)
+    elif not any(nvml(situation, matrix)):  # a driver that does not work shows no GPU either, so an empty list proves nothing
+        # A container sees only the devices it was given, so its host may well have a GPU; under WSL Windows has the driver.
+        variant = "container" if in_container(situation) else "wsl" if situation.wsl else "detail"
+        yield error("no-gpu", variant, remedies=(remedy("hardware", "get-gpu"),))
 
 
 def _unreachable(situation: Situation, matrix: Matrix, devices: list[PciDevice]) -> Iterator[Finding]:
@@ -37,34 +38,35 @@ def _unreachable(situation: Situation, matrix: Matrix, devices: list[PciDevice])
     host, count = situation.host, len(devices)
     if not situation.wsl:
         yield from _too_new(situation, matrix, devices)
-    bound = sorted({known(device.driver) or "-" for device in devices})
-    if part(host.kernel_modules, "nouveau") is True or "nouveau" in bound:
-        yield error(
-            "nouveau-loaded",
-            count=count,
-            remedies=(remedy("driver", "replace-nouveau", root=True, branch=matrix.policy.planned_driver_branch),),
-        )
-    if "vfio-pci" in bound:
+    bound = {known(device.driver) or "-" for device in devices}
+    if part(host.kernel_modules, "nouveau") is True or "nouveau" in bound or "nouveau-conflict" in events(situation):
+        yield error("nouveau-loaded", count=count, remedies=(install_driver(situation, matrix, "replace-nouveau"),))
+    answered = text(host.driver, "nvml") == "ok"
+    if "vfio-pci" in bound and not in_container(situation):
         yield error("driver-not-loaded", "vfio", count=count)
-    elif situation.driver is None and not any(nvml(situation, matrix)):
-        yield error("driver-not-loaded", count=count, remedies=(install_driver(matrix),))
-    elif text(host.driver, "nvml") == "ok":
-        inside = bool(text(host.container, "kind"))
-        yield (
-            error("container-gpu-not-injected", "devices", count=count) if inside else error("device-not-detected", "unlisted", count=count)
-        )
+        return
+    found = [] if in_container(situation) else list(obstacles(situation, matrix, devices))
+    yield from found
+    if situation.driver is None and not answered and not any(nvml(situation, matrix)):
+        yield not_loaded(situation, matrix, count)
+    elif answered and in_container(situation):
+        yield error("container-gpu-not-injected", "devices", count=count)
+    elif answered and not found:
+        yield error("device-not-detected", "firmware" if "firmware-failed" in events(situation) else "unlisted", count=count)
     # any other state of NVML is told apart by its own rule
 
 
 def _too_new(situation: Situation, matrix: Matrix, devices: list[PciDevice]) -> Iterator[Finding]:
     """A GPU that the driver, loaded or on disk, does not know yet: that is why NVML does not show it."""
     driver = situation.driver or driver_version(text(situation.host.kernel_modules, "nvidia_on_disk"))
-    models = (matrix.gpu_by_pci(known(device.device) or "") for device in devices)
-    for model in models:
-        if model is None or driver is None:
-            continue
+    for model in _models(matrix, devices) if driver else ():
         needed = first_listing(matrix, model, compute_capability(model.compute_capability))
-        if needed and driver.branch < needed.branch:
+        if needed and driver and driver.branch < needed.branch:
             steps = (remedy("driver", "upgrade-driver", root=True, driver=needed.raw),)
             yield error("driver-older-than-gpu", driver=driver.raw, needed=needed.raw, name=model.name, remedies=steps)
             return
+
+
+def _models(matrix: Matrix, devices: list[PciDevice]) -> Iterator[GpuModel]:
+    """The catalogue's GPUs behind PCI devices."""
+    yield from (model for device in devices if (model := matrix.gpu_by_pci(known(device.device) or "")) is not None)

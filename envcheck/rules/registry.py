@@ -11,7 +11,22 @@ import msgspec
 
 from envcheck.matrix.load import Matrix
 from envcheck.model.finding import Finding
-from envcheck.rules import container, driver, exposure, hardware, installed, nvml, parallel, presence, wsl
+from envcheck.rules import (
+    container,
+    driver,
+    exposure,
+    hardware,
+    hidden,
+    initialisation,
+    injection,
+    installed,
+    kernel,
+    module,
+    nvml,
+    parallel,
+    presence,
+    wsl,
+)
 from envcheck.rules.situation import Situation
 
 
@@ -26,17 +41,25 @@ class Rule(msgspec.Struct, frozen=True):
 # What is in the machine, its driver, its container: without these nothing starts, whatever is installed.
 HOST_RULES = (
     Rule(
+        injection.not_given,
+        ("container-gpu-not-injected", "cuda-init-failed"),
+        ("container", "gpus", "driver", "libcuda.path", "pci.devices"),
+    ),
+    Rule(
         presence.presence,
         (
             "no-gpu",
             "non-nvidia-accelerator",
             "driver-older-than-gpu",
             "nouveau-loaded",
+            "secure-boot-blocks-module",
+            "pci-bar-not-mapped",
+            "open-kernel-module-required",
             "driver-not-loaded",
             "container-gpu-not-injected",
             "device-not-detected",
         ),
-        ("gpus", "accelerators", "pci.devices", "kernel_modules", "driver", "container.kind"),
+        ("gpus", "accelerators", "pci.devices", "kernel_modules", "kernel_log.events", "secure_boot", "driver", "container.kind"),
     ),
     Rule(hardware.kinds, ("non-nvidia-accelerator", "jetson-needs-special-build", "mixed-gpus"), ("gpus", "accelerators")),
     Rule(
@@ -50,14 +73,35 @@ HOST_RULES = (
             "container-device-access-lost",
             "device-not-detected",
         ),
-        ("driver", "container.kind", "pci.devices"),
+        ("driver", "container.kind", "container.devices", "pci.devices", "kernel_log.events"),
     ),
+    Rule(
+        module.wrong_module,
+        ("open-kernel-module-required", "device-not-detected"),
+        ("driver.flavour", "kernel_modules.flavour_on_disk", "kernel_log.events", "gpus"),
+    ),
+    Rule(module.partly_unmapped, ("pci-bar-not-mapped",), ("pci.devices", "gpus", "kernel_log.events")),
+    Rule(hidden.hidden, ("gpu-hidden",), ("environment.CUDA_VISIBLE_DEVICES", "container.environment", "gpus")),
+    Rule(wsl.shadowed, ("wsl-driver-shadowed",), ("os.wsl", "libcuda")),
     Rule(hardware.faults, ("gpu-fault",), ("gpus",)),
     Rule(hardware.fabric, ("fabric-manager-not-ready",), ("fabric", "gpus", "container.kind")),
     Rule(driver.older_than_gpu, ("driver-older-than-gpu",), ("driver", "gpus")),
     Rule(driver.dropped_gpu, ("device-not-detected",), ("driver", "gpus")),
-    Rule(container.compat_shadowing, ("cuda-compat-shadowing",), ("libcuda", "driver", "gpus", "container.image")),
-    Rule(container.start_gate, ("container-requires-newer-cuda",), ("container.image", "driver", "gpus")),
+    Rule(
+        container.compat_shadowing,
+        ("cuda-compat-shadowing",),
+        ("libcuda", "driver", "gpus", "container.image", "environment.LD_LIBRARY_PATH"),
+    ),
+    Rule(container.start_gate, ("container-requires-newer-cuda",), ("container.image", "container.environment", "driver", "gpus")),
+    Rule(
+        container.image_build,
+        ("driver-too-old-for-cuda", "driver-too-old-for-ptx", "gpu-too-old", "gpu-arch-not-in-vllm-build"),
+        ("container.image", "driver", "gpus"),
+    ),
+    Rule(injection.toolkit, ("container-toolkit-missing", "container-toolkit-too-old"), ("container_runtime", "driver.version", "os.wsl")),
+    Rule(initialisation.cuda, ("cuda-init-failed",), ("libcuda", "observed.torch_cuda", "torch", "driver")),
+    Rule(kernel.too_old, ("kernel-too-old",), ("os.kernel", "driver.version", "libcuda")),
+    Rule(driver.known_bad, ("driver-known-bad",), ("driver.version", "gpus")),
 )
 # What is installed in the target interpreter; of a fresh environment these are warnings.
 ENVIRONMENT_RULES = (
@@ -74,7 +118,7 @@ LAST_RULES = (
     Rule(parallel.parallel_size, ("parallel-size-invalid",), ("gpus",)),
     Rule(hardware.mig, ("mig-device-selection", "mig-memory"), ("gpus", "environment", "packages.vllm")),
     Rule(hardware.bfloat16, ("bf16-unsupported-gpu",), ("gpus",)),
-    Rule(wsl.wsl, ("wsl-limits",), ("os.wsl", "gpus")),
+    Rule(wsl.limits, ("wsl-limits",), ("os.wsl", "gpus")),
     Rule(hardware.system_memory, ("host-memory-too-small",), ("memory", "gpus")),
     Rule(driver.end_of_life, ("driver-end-of-life",), ("driver.version",)),
     Rule(exposure.trust_remote_code, ("trust-remote-code",), ("packages.vllm",)),
