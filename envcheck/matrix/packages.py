@@ -35,12 +35,16 @@ class PackageFault(Record, frozen=True, kw_only=True):
 
 
 class PackageNeed(Record, frozen=True, kw_only=True):
-    """A package that refuses to be imported, or cannot work, beside releases of another outside `needs`."""
+    """A package that refuses to be imported, or cannot work, beside releases of another outside `needs`.
+
+    `unless` = a package that decides itself where it is listed.
+    """
 
     package: str
     versions: str
     other: str
     needs: str
+    unless: str | None = None
     code: str
     severity: Severity
 
@@ -54,13 +58,14 @@ class Companion(Record, frozen=True, kw_only=True):
 
 
 class Extension(Record, frozen=True, kw_only=True):
-    """A package compiled against one torch, whose build its version or its wheel's name may tell.
+    """A package compiled against one torch, whose build its version or its wheel's name may tell: `tells` = what of it.
 
     `capability_from` to `capability_to` = the GPUs that it serves; missing: no bound.
     """
 
     package: str
     code: str
+    tells: list[Literal["torch", "cuda", "abi"]]
     capability_from: str | None = None
     capability_to: str | None = None
 

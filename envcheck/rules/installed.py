@@ -1,4 +1,4 @@
-"""Rules on what is installed in the target interpreter: vLLM, torch and their companions must be of one kind.
+"""Rules on vLLM and torch in the target interpreter: both must be of one kind, and of the kind that the GPU and the driver take.
 
 They speak as of an environment that is used; where the question is about a fresh one, the judge makes warnings of their errors.
 """
@@ -11,17 +11,35 @@ from collections.abc import Iterator
 from packaging.version import Version
 
 from envcheck.matrix.load import Matrix
+from envcheck.matrix.packages import series
 from envcheck.matrix.torch_release import TorchBuild
-from envcheck.model.finding import Finding, Severity
+from envcheck.model.finding import Finding, Remedy, Severity
+from envcheck.model.host import known
 from envcheck.model.plan import Clash
 from envcheck.model.text import Text
-from envcheck.model.versions import lenient_version, local_cuda
+from envcheck.model.versions import ComputeCapability, compute_capability
 from envcheck.rules.build import at_least, dotted, runs_code
-from envcheck.rules.make import error, finding, from_clash, remedy
-from envcheck.rules.situation import Situation, TorchFact
+from envcheck.rules.make import error, finding, from_clash, info, remedy, warning
+from envcheck.rules.situation import Situation, TorchFact, part
+from envcheck.rules.target_environment import FRESH, built_from_source, in_conda, installer, vendors_build, wheel_cuda_major
 
-FRESH = remedy("fresh-environment", "fresh-environment")
 _CU12, _CU13 = r"\bcu12", r"\bcu13"
+_CUDA_LABEL = r"\+cu(\d\d)\d$"
+_OTHER_TORCH = r"(?i)\+(rocm|xpu)|\b(ROCm|HIP|NPU)\b"
+_OTHER_VLLM = r"\+(?:.*\.)?(cpu|rocm\d*|xpu|tpu|neuron|hpu|empty)\b"
+_LIBRARIES = ("nvidia-cublas", "nvidia-cudnn", "nvidia-nccl")  # what a CUDA torch of an index brings along, by any CUDA major
+_SHOWN = 60  # characters of a version
+
+Code = tuple[tuple[ComputeCapability, ...] | None, tuple[ComputeCapability, ...]]
+
+
+def vllm_build(situation: Situation, matrix: Matrix) -> Iterator[Finding]:
+    """A vLLM made for something else than NVIDIA GPUs, on a host that has one."""
+    raw = situation.installed_raw
+    if "+" not in raw or not situation.gpus or situation.other_makers:
+        return
+    if label := re.search(_OTHER_VLLM, raw):
+        yield error("vllm-extension-not-loaded", "other-device", vllm=raw[:_SHOWN], device=label[1], remedies=(FRESH,))
 
 
 def torch_build(situation: Situation, matrix: Matrix) -> Iterator[Finding]:
@@ -29,9 +47,19 @@ def torch_build(situation: Situation, matrix: Matrix) -> Iterator[Finding]:
     torch = situation.torch
     if torch is None or not torch.cpu or (not situation.gpus and situation.gpus_known) or situation.other_makers:
         return
-    key = "detail" if torch.basis == "stated" else "likely"
-    severity = Severity.ERROR if torch.basis == "stated" else Severity.WARNING
-    yield finding("torch-cpu-build", severity, key, torch=torch.raw or "?", remedies=(FRESH,))
+    if torch.basis == "stated":
+        other = re.search(_OTHER_TORCH, torch.raw)
+        yield error("torch-cpu-build", "other-maker" if other else "detail", torch=torch.raw[:_SHOWN] or "?", remedies=(FRESH,))
+    elif not _brings_cuda(situation):
+        # An image or conda may hold a torch of its own; where pip took the index's, it has no CUDA.
+        sure = situation.arch == "aarch64" and not situation.image and not in_conda(situation)
+        severity = Severity.ERROR if sure else Severity.WARNING
+        yield finding("torch-cpu-build", severity, "likely", torch=torch.raw[:_SHOWN] or "?", remedies=(FRESH,))
+
+
+def _brings_cuda(situation: Situation) -> bool:
+    """Whether the libraries that a CUDA torch needs lie beside it."""
+    return any(name.startswith(_LIBRARIES) for name in situation.packages)
 
 
 def torch_driver(situation: Situation, matrix: Matrix) -> Iterator[Finding]:
@@ -59,10 +87,12 @@ def _driver(situation: Situation, torch: TorchFact, matrix: Matrix) -> Iterator[
 
 
 def _code(situation: Situation, torch: TorchFact, matrix: Matrix) -> Iterator[Finding]:
-    """Whether the installed torch has code for every GPU; without its release, whether any torch of that CUDA release has."""
-    for capability in situation.capabilities:
-        builds = _builds_of(torch, matrix, situation.arch or "x86_64")
-        codes = [(build.gpu_code, build.ptx) for build in builds]
+    """Whether the installed torch has code for every GPU: as it states itself, else by the table of releases."""
+    capabilities = situation.capabilities
+    if not capabilities:
+        return
+    codes = _stated_code(situation) or [(build.gpu_code, build.ptx) for build in _builds_of(torch, matrix, situation.arch or "x86_64")]
+    for capability in capabilities:
         if codes and all(code is not None and not runs_code(matrix, capability, code, ptx) for code, ptx in codes):
             inside = ", ".join(map(str, codes[0][0] or ()))
             params = {
@@ -75,7 +105,20 @@ def _code(situation: Situation, torch: TorchFact, matrix: Matrix) -> Iterator[Fi
             return
 
 
+def _stated_code(situation: Situation) -> list[Code]:
+    """What `torch.cuda.get_arch_list()` said: `sm_90a` is machine code, `compute_90` PTX; empty where it was not asked."""
+    listed = part(situation.host.torch, "arch_list")
+    if not isinstance(listed, list) or not listed:
+        return []
+    parsed = [(text, found) for text in map(str, listed[:64]) if (found := compute_capability(text))]
+    code = tuple(found for text, found in parsed if text.startswith("sm_"))
+    return [(code, tuple(found for text, found in parsed if text.startswith("compute_")))] if parsed else []
+
+
 def _builds_of(torch: TorchFact, matrix: Matrix, arch: str) -> list[TorchBuild]:
+    """The builds it may be; without its release, those of any release for its CUDA. A nightly or a vendor's build is in no table."""
+    if torch.version and torch.version.is_prerelease:
+        return []
     release = matrix.torch(str(Version(torch.version.base_version))) if torch.version else None
     candidates = [release] if release else list(matrix.torch_releases)
     return [build for found in candidates for build in found.builds if build.arch == arch and build.cuda and build.cuda[:2] == torch.cuda]
@@ -85,12 +128,27 @@ def torch_pin(situation: Situation, matrix: Matrix) -> Iterator[Finding]:
     """The installed torch against the release that the installed vLLM was compiled with."""
     installed, torch = situation.installed, situation.torch
     pin = installed.release.torch_pin if installed else None
-    if installed is None or pin is None or torch is None or torch.version is None or torch.version.is_prerelease:
+    if installed is None or pin is None or torch is None or torch.version is None:
         return
-    if Version(torch.version.base_version) != Version(pin):
-        severity = Severity.ERROR if installed.exact else Severity.WARNING
-        params = {"vllm": situation.installed_raw[:60], "needed": pin, "present": torch.raw[:60]}
-        yield finding("torch-vllm-mismatch", severity, "detail", remedies=(FRESH,), **params)
+    params = {"vllm": situation.installed_raw[:_SHOWN], "needed": pin, "present": torch.raw[:_SHOWN]}
+    certain = installed.exact and not built_from_source(situation)
+    if torch.version.is_prerelease:
+        if certain:  # no table holds this torch
+            severity = Severity.INFO if series(torch.version) == series(Version(pin)) else Severity.WARNING
+            yield finding("torch-vllm-mismatch", severity, "foreign", remedies=(), **params)
+    elif Version(torch.version.base_version) != Version(pin) and not vendors_build(situation):
+        severity = Severity.ERROR if certain else Severity.WARNING
+        ways = _again(situation) if certain else (FRESH,)
+        yield finding("torch-vllm-mismatch", severity, "detail", remedies=ways, **params)
+
+
+def _again(situation: Situation) -> tuple[Remedy, ...]:
+    """Installing the same vLLM again brings its torch, where the index's torch is the one it needs."""
+    installed = situation.installed
+    build = installed.release.build(situation.arch or "x86_64", installed.variant) if installed else None
+    if installed is None or build is None or build.variant or build.record.torch_variant:
+        return (FRESH,)
+    return (remedy("setting", "install-vllm-again", installer(situation, "install", f"vllm=={installed.release.raw}")), FRESH)
 
 
 def cuda_majors(situation: Situation, matrix: Matrix) -> Iterator[Finding]:
@@ -98,12 +156,11 @@ def cuda_majors(situation: Situation, matrix: Matrix) -> Iterator[Finding]:
     installed, torch = situation.installed, situation.torch
     if installed is None or torch is None or torch.cuda is None:
         return
-    build = installed.release.build(situation.arch or "x86_64", installed.variant)
-    major = build.cuda_major if build else None
+    major = wheel_cuda_major(situation)
     if major is None or major == torch.cuda[0]:
         return
     severity = Severity.ERROR if installed.exact else Severity.WARNING
-    params = {"vllm": situation.installed_raw[:60], "needed": str(major), "torch": torch.raw or "torch", "present": dotted(torch.cuda)}
+    params = {"vllm": situation.installed_raw[:_SHOWN], "needed": str(major), "torch": torch.raw or "torch", "present": dotted(torch.cuda)}
     yield finding("cuda-major-mismatch", severity, "detail", remedies=(FRESH,), **params)
 
 
@@ -114,12 +171,27 @@ def mixed_wheels(situation: Situation, matrix: Matrix) -> Iterator[Finding]:
         for name, version in situation.packages.items()
         if name.startswith(("nvidia-", "nccl", "cudnn", "torch")) and not _twin(name, version, situation.packages)
     ]
-    twelve = [entry for entry in seen if re.search(_CU12, entry)]
-    thirteen = [entry for entry in seen if re.search(_CU13, entry)]
-    if twelve and thirteen:
-        severity = Severity.ERROR if _torch_was_replaced(situation) else Severity.WARNING
-        params = {"twelve": twelve[0][:80], "thirteen": thirteen[0][:80]}
-        yield finding("mixed-cuda-major-wheels", severity, remedies=(FRESH,), **params)
+    twelve = [entry for entry in seen if re.search(_CU12, entry)] if seen else []
+    thirteen = [entry for entry in seen if re.search(_CU13, entry)] if twelve else []
+    if not thirteen:
+        return
+    params = {"twelve": twelve[0][:80], "thirteen": thirteen[0][:80]}
+    if _torch_was_replaced(situation):
+        yield error("mixed-cuda-major-wheels", remedies=(FRESH,), **params)
+    elif any(entry.startswith(project) for entry in _left_over(situation, twelve, thirteen) for project in matrix.packages.shared_folders):
+        yield warning("mixed-cuda-major-wheels", "one-folder", remedies=(FRESH,), **params)
+    elif wheel_cuda_major(situation) is None:
+        yield warning("mixed-cuda-major-wheels", remedies=(FRESH,), **params)
+    else:
+        yield info("mixed-cuda-major-wheels", "leftover", **params)
+
+
+def _left_over(situation: Situation, twelve: list[str], thirteen: list[str]) -> list[str]:
+    """The libraries of the major that torch does not use; of both where torch's is not known."""
+    cuda = situation.torch.cuda if situation.torch else None
+    if cuda is None:
+        return [*twelve, *thirteen]
+    return thirteen if cuda[0] == 12 else twelve
 
 
 def _torch_was_replaced(situation: Situation) -> bool:
@@ -128,11 +200,10 @@ def _torch_was_replaced(situation: Situation) -> bool:
     pip leaves the libraries of a replaced torch behind. So older ones beside a newer vLLM are harmless leftovers, while newer ones
     mean that torch was replaced under vLLM.
     """
-    installed, torch = situation.installed, situation.torch
-    if installed is None or (torch is not None and torch.basis == "stated"):
+    torch = situation.torch
+    if situation.installed is None or (torch is not None and torch.basis == "stated"):
         return False
-    build = installed.release.build(situation.arch or "x86_64", installed.variant)
-    return build is not None and build.cuda_major == 12
+    return wheel_cuda_major(situation) == 12
 
 
 def _twin(name: str, version: str, packages: dict[str, str]) -> bool:
@@ -143,23 +214,58 @@ def _twin(name: str, version: str, packages: dict[str, str]) -> bool:
     return False
 
 
-def companions(situation: Situation, matrix: Matrix) -> Iterator[Finding]:
-    """Torchvision and torchaudio of another CUDA major than torch."""
+def wanted_backend(situation: Situation, matrix: Matrix) -> Iterator[Finding]:
+    """The torch that an installer would take by its settings, against what the wheel in question needs."""
+    environment = known(situation.host.environment)
     torch = situation.torch
-    for name in ("torchvision", "torchaudio"):
-        raw = situation.packages.get(name, "")
-        own = local_cuda(lenient_version(raw)) if raw else None
-        if own and torch and torch.cuda and own[0] != torch.cuda[0]:
-            yield error("torchvision-mismatch", package=f"{name} {raw}"[:80], torch=torch.raw or dotted(torch.cuda), remedies=(FRESH,))
-            return
+    if not environment or (torch and torch.cuda and torch.cuda[0] == _wanted_major(situation, matrix)):
+        return  # nothing set, or what is installed is right
+    backend = environment.get("UV_TORCH_BACKEND", "").strip().lower()[:40]
+    indexes = " ".join(environment.get(name, "")[:4096] for name in _INDEXES)
+    named = re.search(r"/whl/(cu\d{3}|cpu)\b", indexes) if "/whl/" in indexes else None
+    if backend:
+        yield from _by_backend(situation, matrix, backend)
+    elif named:
+        yield from _by_index(situation, matrix, named[1])
 
 
-def flashinfer(situation: Situation, matrix: Matrix) -> Iterator[Finding]:
-    """The flashinfer packages check that they are of one release when imported."""
-    parts = {
-        name: situation.packages.get(name, "") for name in ("flashinfer-python", "flashinfer", "flashinfer-cubin", "flashinfer-jit-cache")
-    }
-    parsed = {name: found.public for name, raw in parts.items() if raw and (found := lenient_version(raw))}
-    if len(set(parsed.values())) > 1:
-        listed = ", ".join(f"{name} {version}" for name, version in parsed.items())
-        yield error("flashinfer-mismatch", packages=listed[:200], remedies=(FRESH,))
+_INDEXES = ("UV_EXTRA_INDEX_URL", "UV_INDEX", "UV_DEFAULT_INDEX", "UV_INDEX_URL", "PIP_EXTRA_INDEX_URL", "PIP_INDEX_URL")
+
+
+def _by_backend(situation: Situation, matrix: Matrix, backend: str) -> Iterator[Finding]:
+    wanted = _wanted_major(situation, matrix)
+    gpus = bool(situation.gpus)
+    if backend == "cpu" and (gpus or not situation.gpus_known):
+        yield warning("torch-backend-mismatch", "cpu", backend=backend, remedies=(_unset("UV_TORCH_BACKEND"),))
+    elif backend == "auto" and situation.gpus_known and not gpus and situation.driver_absent:
+        yield warning("torch-backend-mismatch", "no-gpu", remedies=(_unset("UV_TORCH_BACKEND"),))
+    elif backend == "auto" and wanted == 12 and situation.driver_cuda and situation.driver_cuda[0] > wanted:
+        shown = dotted(situation.driver_cuda)
+        yield warning("torch-backend-mismatch", "auto", cuda=str(wanted), driver=shown, remedies=(_unset("UV_TORCH_BACKEND"),))
+    elif re.fullmatch(r"cu\d{3}", backend) and wanted is not None and int(backend[2:4]) != wanted:
+        yield warning("torch-backend-mismatch", cuda=str(wanted), backend=backend, remedies=(_unset("UV_TORCH_BACKEND"),))
+
+
+def _by_index(situation: Situation, matrix: Matrix, variant: str) -> Iterator[Finding]:
+    wanted = _wanted_major(situation, matrix)
+    if variant == "cpu":
+        if situation.gpus:
+            yield warning("torch-backend-mismatch", "cpu", backend=variant, remedies=())
+    elif wanted is not None and int(variant[2:4]) != wanted:
+        yield warning("torch-backend-mismatch", "index", cuda=str(wanted), backend=variant)
+
+
+def _unset(variable: str) -> Remedy:
+    return remedy("setting", "unset-variable", f"unset {variable}", variable=variable)
+
+
+def _wanted_major(situation: Situation, matrix: Matrix) -> int | None:
+    """The CUDA major of the wheel in question: the installed vLLM's, else that of the newest release asked for."""
+    if situation.installed is not None:
+        return wheel_cuda_major(situation)
+    if not situation.request.vllm:
+        return None
+    if label := re.search(_CUDA_LABEL, situation.request.vllm[:_SHOWN]):
+        return int(label[1])
+    build = matrix.matching(situation.request.vllm)[0].build(situation.arch or "x86_64")
+    return build.cuda_major if build else None
