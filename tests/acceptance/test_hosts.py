@@ -16,6 +16,7 @@ from envcheck.render.jsonmodel import CheckOut
 from envcheck.render.layout import cells
 
 HOSTS = sorted(path.parent for path in (Path(__file__).parents[1] / "hosts").glob("*/expected.json"))
+STANDING = {"release-vulnerable"}  # a note on nearly every host, which comes and goes with the advisories and not with the host
 VERDICTS = {"ready": 0, "ready-with-warnings": 0, "blocked": 1, "unknown": 3}
 
 
@@ -99,7 +100,7 @@ def test_the_name_says_the_answer(host: Path, expected: dict[str, Any]) -> None:
 
 def test_verdict_status_release_and_first_code(host: Path, expected: dict[str, Any], capfdbinary: pytest.CaptureFixture[bytes]) -> None:
     status, report = check(capfdbinary, host)
-    first = report.findings[0].code if report.findings else None
+    first = next((finding.code for finding in report.findings if finding.code not in STANDING), None)
     stack = report.plan.stack if report.plan else None
     assert (report.verdict.value, status) == (expected["verdict"], expected["exit"])
     assert first == expected["first_code"]
