@@ -4,7 +4,7 @@
 
 from common import read, record, sm, version_key, write
 
-from envcheck.matrix.quantization import HalfPrecision, KernelLimit, QuantizationFile, QuantizationFloor
+from envcheck.matrix.quantization import HalfPrecision, KernelLimit, NativeFp8, QuantizationFile, QuantizationFloor
 
 LAYERS = "vllm/model_executor/layers/quantization of the source distributions: get_min_capability"
 ISSUES, PULLS = "https://github.com/vllm-project/vllm/issues/", "https://github.com/vllm-project/vllm/pull/"
@@ -69,7 +69,9 @@ def make(target):
         record(KernelLimit, sources=sources, note=note, use=use, releases=releases, below=below, severity=severity)
         for use, releases, below, severity, sources, note in KERNELS
     ]
+    native = record(NativeFp8, sources=[PULLS + "5975"], min_capability="8.9")
+    half = record(HalfPrecision, **HALF)
     write(
         target / "quantization.json",
-        QuantizationFile(methods=list(methods(newest)), kernels=kernels, half=record(HalfPrecision, **HALF)),
+        QuantizationFile(methods=list(methods(newest)), kernels=kernels, half=half, native_fp8=native),
     )

@@ -42,12 +42,19 @@ class HalfPrecision(Record, frozen=True, kw_only=True):
     refused_model_types: list[str]
 
 
+class NativeFp8(Record, frozen=True, kw_only=True):
+    """The compute capability from which GPUs multiply FP8 numbers; below it FP8 is a way to store weights."""
+
+    min_capability: str
+
+
 class QuantizationFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """`matrices/quantization.json`."""
 
     methods: list[QuantizationFloor]
     kernels: list[KernelLimit]
     half: HalfPrecision
+    native_fp8: NativeFp8
 
 
 class Quantization:
@@ -60,6 +67,7 @@ class Quantization:
                 self._methods.setdefault(entry.name, []).append((_set(entry.releases), floor))
         self._kernels = [(entry, _set(entry.releases), compute_capability(entry.below)) for entry in file.kernels]
         self._replaced = _set(file.half.replaces_bfloat16)
+        self.native_fp8 = compute_capability(file.native_fp8.min_capability)
         self.refused_in_half = frozenset(file.half.refused_model_types)
         self._floors: dict[tuple[str, Version], ComputeCapability | None] = {}
 

@@ -1,25 +1,102 @@
-"""Rules on how a model is spread over GPUs, as far as the request alone decides."""
+"""Rules on how a model is spread over GPUs: the request against the GPUs that are there, and against the model's dimensions."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 from envcheck.matrix.load import Matrix
-from envcheck.model.finding import Finding
-from envcheck.rules.make import error
+from envcheck.model.finding import Finding, Remedy
+from envcheck.rules.make import error, remedy, warning
 from envcheck.rules.situation import Situation
+from envcheck.rules.spread import Spread, config_of, spread_of
+from envcheck.sizing.fields import integer, mapping, word
+from envcheck.sizing.spec import Dimensions
+
+_SIZES = ("tensor_parallel_size", "pipeline_parallel_size", "data_parallel_size")
+_GROUPED = ("awq", "gptq")  # formats whose scales belong to groups of inputs that must not be cut
+_MOST_GPUS = 64  # of one host, where it is not known how many there are
+_CODE = "parallel-size-invalid"
 
 
 def parallel_size(situation: Situation, matrix: Matrix) -> Iterator[Finding]:
-    """More ranks than GPUs on one node, or a size that is no positive whole number."""
-    arguments = situation.request.serve_args
-    sizes = {name: arguments[name] for name in ("tensor_parallel_size", "pipeline_parallel_size") if arguments.get(name) is not None}
-    ranks = 1
-    for name, value in sizes.items():
-        if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-            yield error("parallel-size-invalid", "value", flag="--" + name.replace("_", "-"), value=str(value)[:40])
-            return
-        ranks *= value
+    """Sizes that are no numbers, more ranks than GPUs, slices that cannot work together, sizes that do not divide the model."""
+    if not situation.request.serve_args:
+        return
+    odd = _odd_size(situation.request.serve_args)
+    if odd:
+        yield error(_CODE, "value", flag="--" + odd[0].replace("_", "-"), value=odd[1])
+        return
+    spread = spread_of(situation)
+    if spread.ranks == 1:
+        return
+    yield from _on_host(situation, spread)
+    config = config_of(situation, matrix)
+    if config:
+        yield from _of_model(situation, spread, Dimensions.from_config(config))
+
+
+def _odd_size(args: dict[str, Any]) -> tuple[str, str] | None:
+    """The first size that is no positive whole number, and what it is."""
+    for name in _SIZES:
+        value = args.get(name)
+        if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 1):
+            return name, str(value)[:40]
+    return None
+
+
+def _on_host(situation: Situation, spread: Spread) -> Iterator[Finding]:
     count = len(situation.usable_gpus)
-    if situation.gpus_known and 0 < count < ranks:
-        yield error("parallel-size-invalid", ranks=min(ranks, 10**9), count=count)
+    if not spread.one_host or not situation.gpus_known:
+        return
+    if 0 < count < spread.ranks:
+        yield error(_CODE, ranks=min(spread.ranks, 10**9), count=count)
+    elif spread.tensor * spread.pipeline > 1 and any(gpu.mig for gpu in situation.usable_gpus[: spread.ranks]):
+        yield error(_CODE, "mig", ranks=spread.tensor * spread.pipeline)
+
+
+def _of_model(situation: Situation, spread: Spread, dims: Dimensions) -> Iterator[Finding]:
+    """The first dimension that the sizes do not divide."""
+    tensor, args = spread.tensor, situation.request.serve_args
+    context = integer(args, "decode_context_parallel_size", most=1 << 12) or 1
+    if dims.heads and dims.heads % tensor:
+        yield error(_CODE, "heads", size=tensor, heads=dims.heads, remedies=_divisors(situation, dims))
+    elif dims.latent is None and dims.kv_heads and not _even(dims.kv_heads, tensor):
+        yield error(_CODE, "kv-heads", size=tensor, heads=dims.kv_heads, remedies=_divisors(situation, dims))
+    elif dims.intermediate and not dims.experts and dims.intermediate % tensor:
+        yield error(_CODE, "width", size=tensor, width=dims.intermediate, remedies=_divisors(situation, dims))
+    elif group := _cut_group(dims, tensor):
+        yield warning(_CODE, "group", size=tensor, width=dims.intermediate, group=group, remedies=_divisors(situation, dims))
+    elif dims.layer_count and spread.pipeline > dims.layer_count:
+        yield error(_CODE, "layers", size=spread.pipeline, layers=dims.layer_count)
+    elif context > 1 and tensor % context:
+        yield error(_CODE, "context", size=tensor, context=context)
+
+
+def _even(heads: int, tensor: int) -> bool:
+    """Whether KV heads can be dealt out: so many to a rank, or so many ranks to a head."""
+    return heads % tensor == 0 if heads >= tensor else tensor % heads == 0
+
+
+def _cut_group(dims: Dimensions, tensor: int) -> int | None:
+    """The group of inputs that share a scale, where a rank's part of the width is no multiple of it."""
+    config = mapping(dims.config, "quantization_config") or mapping(dims.text, "quantization_config")
+    if dims.experts or (word(config, "quant_method") or "").lower() not in _GROUPED:
+        return None
+    group = integer(config, "group_size", "q_group_size", most=1 << 20)
+    return group if group and dims.intermediate and dims.intermediate // tensor % group else None
+
+
+def _divisors(situation: Situation, dims: Dimensions) -> tuple[Remedy, ...]:
+    """The largest size that fits heads, width and GPUs."""
+    most = len(situation.usable_gpus) or _MOST_GPUS
+    width = 1 if dims.experts else dims.intermediate or 1
+    fitting = [
+        size
+        for size in range(1, min(most, dims.heads) + 1)
+        if dims.heads % size == 0
+        and (dims.latent is not None or _even(dims.kv_heads or 1, size))
+        and (width == 1 or width % size == 0)
+        and not _cut_group(dims, size)
+    ]
+    return (remedy("setting", "tensor-size", size=max(fitting)),) if fitting else ()

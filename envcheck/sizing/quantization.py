@@ -42,7 +42,7 @@ def weight_format(dims: Dimensions, asked: str | None, named: str, plain: float,
     of an unquantized weight under the dtype in force.
     """
     config = _quantization_config(dims)
-    name = _method(config, asked) or _in_name(named)
+    name = _method(config, asked) or in_name(named)
     if name is None:
         return WeightFormat(plain, plain, plain, plain, plain, plain)
     found = _format(name, formats)
@@ -95,7 +95,7 @@ def _method(config: Mapping[str, Any], asked: str | None) -> str | None:
     return chosen.lower() if chosen and chosen.lower() != "none" else None
 
 
-def _in_name(name: str) -> str | None:
+def in_name(name: str) -> str | None:
     """A format that a repository's name ends in or carries between separators, as publishers of quantized models write it."""
     found = re.findall(r"(?<=[-_.])(w8a8|w4a16|awq|gptq-int8|gptq|fp8|int4|int8|nvfp4|mxfp4|4bit|8bit)(?=$|[-_.])", name.lower()[-200:])
     return str(found[0]) if found else None
