@@ -54,6 +54,7 @@ PARTS: dict[str, type[msgspec.Struct]] = {
     "interconnect": Interconnect,
 }
 WHOLES = tuple(name for name in HostReport.__struct_fields__ if name not in PARTS and name not in ("schema", "provenance"))
+_LONGEST = 4096  # characters of a source or reason; a path may be as long
 _MOST_TRIED = 64
 _NOT_PROBED = Unreadable("not looked at")
 
@@ -98,16 +99,16 @@ def _value(fact: Fact[Any]) -> Any:
 
 def _provenance(fact: Fact[Any]) -> Provenance:
     if isinstance(fact, Found):
-        return Provenance("found", source=fact.source)
-    return Provenance("absent" if isinstance(fact, Absent) else "unreadable", why=fact.why)
+        return Provenance("found", source=fact.source[:_LONGEST])
+    return Provenance("absent" if isinstance(fact, Absent) else "unreadable", why=fact.why[:_LONGEST])
 
 
 def explained(fact: Fact[Any]) -> Provenance:
     """The provenance with every source asked, the one that answered last."""
     own = _provenance(fact)
-    asked = [Attempt(one.state, one.why) for one in fact.tried[:_MOST_TRIED]]
+    asked = [Attempt(one.state, one.why[:_LONGEST]) for one in fact.tried[:_MOST_TRIED]]
     if isinstance(fact, Found):
-        asked.append(Attempt("found", fact.source))
+        asked.append(Attempt("found", fact.source[:_LONGEST]))
     elif not asked:
-        asked.append(Attempt("absent" if isinstance(fact, Absent) else "unreadable", fact.why))
+        asked.append(Attempt("absent" if isinstance(fact, Absent) else "unreadable", fact.why[:_LONGEST]))
     return replace(own, tried=asked)

@@ -95,7 +95,7 @@ def _bridges(look: Look, gpus: tuple[PciFunction, ...]) -> Iterator[str]:
     seen: set[str] = set()
     for gpu in gpus:
         place = look.system.resolve(posixpath.join(BUS, gpu.address))
-        parts = place.value.split("/") if isinstance(place, Found) else []
+        parts = place.value[:4096].split("/") if isinstance(place, Found) else []
         for depth in range(len(parts) - 1, 0, -1):
             folder = "/".join(parts[:depth])
             if re.fullmatch(r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]", parts[depth - 1]) and folder not in seen:

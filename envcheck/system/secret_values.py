@@ -6,7 +6,7 @@ import re
 
 HIDDEN = "***"
 _SECRET = ("KEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "CREDENTIAL")
-_OPTION = re.compile(r"(--[a-z-]*(?:api-key|token|secret|password)[= ]\s*)[^\s-]\S*", re.IGNORECASE)
+_OPTION = re.compile(r"((?<!-)--[a-z-]{0,60}(?:api-key|token|secret|password)[= ]\s*)[^\s-]\S*", re.IGNORECASE)
 _COUNTS = ("_TOKENS", "_TOKENS_")  # `…_MAX_TOKENS` and `…_TOKENS_PER_…` are numbers, no secrets
 _LONGEST = 2000  # characters shown of a value
 
