@@ -10,7 +10,7 @@ from packaging.specifiers import SpecifierSet
 from packaging.version import InvalidVersion, Version
 
 from envcheck.matrix.records import Record
-from envcheck.model.versions import numbers
+from envcheck.model.versions import ComputeCapability, compute_capability, numbers
 
 _LONGEST = 300
 _REMEMBERED = 4096  # texts; hostile input must not fill memory
@@ -62,6 +62,15 @@ class ImageFamily(Record, frozen=True, kw_only=True):
     compat_automatic: bool = False
 
 
+class ImageCode(Record, frozen=True, kw_only=True):
+    """Images of the project, by a word of their tag, that have machine code for other GPUs than the release's wheel."""
+
+    releases: str
+    tag_word: str
+    arch: str
+    gpu_code: list[str]
+
+
 class ImagesFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """`matrices/images.json`."""
 
@@ -69,6 +78,7 @@ class ImagesFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_onl
     gates: list[ImageGate]
     families: list[ImageFamily] = []
     own_repositories: list[str] = []
+    code: list[ImageCode] = []
 
 
 class Image(msgspec.Struct, frozen=True):
@@ -137,6 +147,18 @@ class Images:
 
     def _gate_of(self, cuda: tuple[int, ...]) -> ImageGate | None:
         return self._gates.get(".".join(map(str, cuda[:2])))
+
+    @cached_property
+    def _code(self) -> list[tuple[SpecifierSet, ImageCode, tuple[ComputeCapability, ...]]]:
+        parsed = ((entry, map(compute_capability, entry.gpu_code)) for entry in self._file.code)
+        return [(SpecifierSet(entry.releases, prereleases=True), entry, tuple(filter(None, code))) for entry, code in parsed]
+
+    def compiled_for(self, image: Image, arch: str | None) -> tuple[ComputeCapability, ...] | None:
+        """The capabilities that an image has code for where they differ from the wheel's; None where they do not."""
+        for wanted, entry, code in self._code if image.own and image.release else ():
+            if entry.tag_word in image.text and arch in (None, entry.arch) and image.release and image.release in wanted:
+                return code
+        return None
 
     @cached_property
     def switches(self) -> frozenset[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from envcheck.matrix.images import Image, ImageRange
@@ -9,28 +10,32 @@ from envcheck.matrix.load import Matrix
 from envcheck.model.finding import Finding, Severity
 from envcheck.model.host import known
 from envcheck.model.versions import driver_version, numbers
-from envcheck.rules.build import Target, at_least, dotted, judge_build
+from envcheck.rules.build import Target, at_least, dotted, judge_build, runs_code
 from envcheck.rules.make import error, from_clash, remedy, warning
 from envcheck.rules.require_cuda import Offer, brands_of, refused
 from envcheck.rules.situation import Situation, part, text
 
 _GEFORCE = ("consumer", "laptop")
+_VGPU = r"^(?:NVIDIA )?GRID |-\d{1,3}[QCAB]$"  # the profile of a virtual GPU: A100D-40C, L20-48Q
 
 
 def start_gate(situation: Situation, matrix: Matrix) -> Iterator[Finding]:
     """The image's NVIDIA_REQUIRE_CUDA refuses this driver, so that the container does not start."""
     # Where NVML answers, the container runs: whatever gate there was let it pass.
-    if situation.driver is None or situation.driver_cuda is None or situation.wsl or text(situation.host.driver, "nvml") == "ok":
+    if situation.driver_cuda is None or situation.wsl or text(situation.host.driver, "nvml") == "ok":
         return
     stated = _stated_gate(situation)
     image = matrix.images.read(situation.image) if situation.image else None
-    params = {"present": dotted(situation.driver_cuda), "driver": situation.driver.raw}
+    present, driver = dotted(situation.driver_cuda), situation.driver.raw if situation.driver else None
     older = (remedy("container", "older-image"),)
     if stated is not None:
-        yield error("container-requires-newer-cuda", "stated", variable=stated[0], needed=stated[1], remedies=older, **params)
-    elif image and image.gate and image.cuda and not _lets_pass(situation, image):
-        name, needed = situation.image[:120], dotted(image.cuda)
-        yield error("container-requires-newer-cuda", image=name, needed=needed, remedies=older, **params)
+        variable, needed = stated
+        yield error(
+            "container-requires-newer-cuda", "stated", variable=variable, needed=needed, present=present, driver=driver, remedies=older
+        )
+    elif image and image.gate and image.cuda and not _lets_pass(situation, matrix, image):
+        variant, name, needed = "detail" if driver else "level", situation.image[:120], dotted(image.cuda)
+        yield error("container-requires-newer-cuda", variant, image=name, needed=needed, present=present, driver=driver, remedies=older)
 
 
 def _stated_gate(situation: Situation) -> tuple[str, str] | None:
@@ -38,17 +43,21 @@ def _stated_gate(situation: Situation) -> tuple[str, str] | None:
     environment = part(situation.host.container, "environment")
     if not isinstance(environment, dict) or not situation.driver:
         return None
-    models = tuple(gpu.model for gpu in situation.usable_gpus)
+    # A virtual GPU goes by a brand of its licence, which no name tells.
+    models = tuple(None if re.search(_VGPU, gpu.name) else gpu.model for gpu in situation.usable_gpus)
     offer = Offer(situation.driver_cuda, situation.driver.parsed, situation.capabilities, brands_of(models))
     return refused(environment, offer)
 
 
-def _lets_pass(situation: Situation, image: Image) -> bool:
+def _lets_pass(situation: Situation, matrix: Matrix, image: Image) -> bool:
     """By the base image's own list of older branches; where that is not known, whoever is not refused for sure passes."""
     gate, shown, driver = image.gate, situation.driver_cuda, situation.driver
-    if gate is None or image.cuda is None or shown is None or driver is None or shown >= image.cuda or gate.also_branches is None:
+    if gate is None or image.cuda is None or shown is None or shown >= image.cuda or gate.also_branches is None:
         return True
-    return driver.branch in gate.also_branches and (gate.geforce_brands or not _geforce(situation))
+    # A driver known only by its CUDA release is of one of the branches that show it.
+    branches = {driver.branch} if driver else {branch for branch, cuda in matrix.branches_by_cuda if cuda == shown[:2]}
+    listed = not branches or not branches.isdisjoint(gate.also_branches)
+    return listed and (gate.geforce_brands or not _geforce(situation))
 
 
 def _geforce(situation: Situation) -> bool:
@@ -92,21 +101,23 @@ def _by_image(situation: Situation, matrix: Matrix) -> Iterator[Finding]:
     image, name = matrix.images.read(situation.image), situation.image[:120]
     if image is None or image.range is None or image.cuda is None:
         return
-    driver, shown, shipped = situation.driver, situation.driver_cuda, matrix.toolkit_branch(dotted(image.cuda))
+    driver, shipped = situation.driver, matrix.toolkit_branch(dotted(image.cuda))
     drop = remedy("setting", "drop-compat")
     if image.range.compat_on_loader_path and situation.wsl:
         yield error("cuda-compat-shadowing", "image-wsl", image=name, remedies=(drop,))
     elif image.range.compat_on_loader_path and driver and shipped and driver.branch > shipped:
         yield error("cuda-compat-shadowing", "image", image=name, shipped=shipped, driver=driver.raw, remedies=(drop,))
-    elif driver and shown and shown < image.cuda and _takes_its_own(image.range) and _unserved(situation) and _lets_pass(situation, image):
+    elif driver and _takes_its_own(situation, image.range, image.cuda) and _lets_pass(situation, matrix, image):
         # NVML looks healthy all the same, so that it only leaves the question open.
         make = warning if text(situation.host.driver, "nvml") == "ok" else error
         older = remedy("container", "older-image")
         yield make("cuda-compat-shadowing", "image-unserved", image=name, driver=driver.raw, remedies=(drop, older))
 
 
-def _takes_its_own(images: ImageRange) -> bool:
-    return images.compat_on_loader_path or images.compat_by_runtime
+def _takes_its_own(situation: Situation, images: ImageRange, cuda: tuple[int, ...]) -> bool:
+    """An image newer than the driver uses its own libcuda, on a GPU that does not take it."""
+    used = images.compat_on_loader_path or images.compat_by_runtime
+    return used and situation.driver_cuda is not None and situation.driver_cuda < cuda and _unserved(situation)
 
 
 def _by_path(situation: Situation, matrix: Matrix) -> Iterator[Finding]:
@@ -170,11 +181,27 @@ def image_build(situation: Situation, matrix: Matrix) -> Iterator[Finding]:
 
 def _cuda_major(situation: Situation, matrix: Matrix, image: Image) -> Iterator[Finding]:
     floor = matrix.cuda_floor(image.cuda[0]) if image.cuda else None
-    driver = situation.cuda_driver
-    if floor and driver and image.cuda and not at_least(driver, floor):
+    driver, shown = situation.cuda_driver, situation.driver_cuda
+    if not floor or not image.cuda:
+        return
+    too_old = not at_least(driver, floor) if driver else shown is not None and shown[0] < image.cuda[0]
+    if too_old:
         older = remedy("container", "older-image")
-        name, cuda = situation.image[:120], dotted(image.cuda)
-        yield error("driver-too-old-for-cuda", "image", image=name, cuda=cuda, needed=floor.raw, driver=driver.raw, remedies=(older,))
+        name, cuda, have = situation.image[:120], dotted(image.cuda), driver.raw if driver else f"CUDA {dotted(shown or ())}"
+        yield error("driver-too-old-for-cuda", "image", image=name, cuda=cuda, needed=floor.raw, driver=have, remedies=(older,))
+
+
+def image_code(situation: Situation, matrix: Matrix) -> Iterator[Finding]:
+    """Images that were compiled for other GPUs than the wheel of the same release."""
+    if not situation.image:
+        return
+    image = matrix.images.read(situation.image)
+    code = matrix.images.compiled_for(image, situation.arch) if image else None
+    lacking = [one for one in situation.capabilities if code and not runs_code(matrix, one, code)]
+    if code and lacking:
+        listed, older = ", ".join(map(str, code)), remedy("container", "plain-tag")
+        name = situation.image[:120]
+        yield error("gpu-arch-not-in-vllm-build", "image", image=name, capability=str(lacking[0]), listed=listed, remedies=(older,))
 
 
 def _compat_serves(situation: Situation, matrix: Matrix, image: Image) -> bool:

@@ -6,9 +6,10 @@ from collections.abc import Iterator
 
 from envcheck.matrix.load import Matrix
 from envcheck.matrix.records import GpuModel
-from envcheck.model.finding import Finding
+from envcheck.model.finding import Finding, Remedy
 from envcheck.model.versions import ComputeCapability, DriverVersion, driver_version
 from envcheck.rules.build import dotted
+from envcheck.rules.driver_install import driver_commands
 from envcheck.rules.make import error, info, remedy, warning
 from envcheck.rules.situation import Situation, text
 
@@ -20,9 +21,16 @@ def older_than_gpu(situation: Situation, matrix: Matrix) -> Iterator[Finding]:
     for gpu in situation.usable_gpus:
         needed = first_listing(matrix, gpu.model, gpu.capability) if gpu.model else None
         if needed and situation.driver.branch < needed.branch:
-            steps = (remedy("driver", "upgrade-driver", root=True, driver=needed.raw),)
+            steps = (upgrade(situation, matrix, needed),)
             yield warning("driver-older-than-gpu", driver=situation.driver.raw, needed=needed.raw, name=gpu.name, remedies=steps)
             return
+
+
+def upgrade(situation: Situation, matrix: Matrix, needed: DriverVersion) -> Remedy:
+    """A driver of at least a version; with the distribution's commands where the branch that plans ask for is new enough."""
+    branch = matrix.policy.planned_driver_branch
+    commands = driver_commands(situation, matrix, branch) if branch > needed.branch else ()
+    return remedy("driver", "upgrade-driver", *commands, root=True, driver=needed.raw)
 
 
 def first_listing(matrix: Matrix, model: GpuModel, capability: ComputeCapability | None) -> DriverVersion | None:

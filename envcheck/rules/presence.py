@@ -9,7 +9,7 @@ from envcheck.matrix.records import GpuModel
 from envcheck.model.finding import Finding
 from envcheck.model.host import PciDevice, known
 from envcheck.model.versions import compute_capability, driver_version
-from envcheck.rules.driver import first_listing
+from envcheck.rules.driver import first_listing, upgrade
 from envcheck.rules.driver_install import in_container, install_driver
 from envcheck.rules.make import error, remedy
 from envcheck.rules.module import not_loaded, obstacles
@@ -62,7 +62,7 @@ def _too_new(situation: Situation, matrix: Matrix, devices: list[PciDevice]) -> 
     for model in _models(matrix, devices) if driver else ():
         needed = first_listing(matrix, model, compute_capability(model.compute_capability))
         if needed and driver and driver.branch < needed.branch:
-            steps = (remedy("driver", "upgrade-driver", root=True, driver=needed.raw),)
+            steps = (upgrade(situation, matrix, needed),)
             yield error("driver-older-than-gpu", driver=driver.raw, needed=needed.raw, name=model.name, remedies=steps)
             return
 
