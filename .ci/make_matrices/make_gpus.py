@@ -124,6 +124,11 @@ EXTRA_ALIASES = {
     "Xavier": ["Jetson AGX Xavier", "NVIDIA Jetson AGX Xavier", "Jetson Xavier", "NVIDIA Xavier"],
     "NVIDIA Thor": ["Jetson AGX Thor", "NVIDIA Jetson AGX Thor", "Jetson Thor", "NVIDIA Jetson Thor", "NVIDIA Thor (nvgpu)"],
     "NVIDIA GB10": ["DGX Spark", "NVIDIA DGX Spark"],
+    # Boards as their virtual GPUs are named (NVIDIA's virtual GPU software guide, tables of types): GRID A100D-40C.
+    "NVIDIA A100 80GB PCIe": ["A100D", "A100DX"],
+    "NVIDIA H100 PCIe": ["H100XM", "H100L"],
+    "Tesla V100-PCIE-32GB": ["V100D", "V100DX", "V100L"],
+    "Tesla V100-PCIE-16GB": ["V100X"],
 }
 
 

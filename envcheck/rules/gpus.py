@@ -13,7 +13,8 @@ from envcheck.rules.places import where
 from envcheck.rules.situation import GpuFact, Situation
 from envcheck.rules.spread import planned, planned_gpus, spread_of
 
-_JETSON = r"(?i)\b(jetson|tegra|orin|xavier)\b"
+# Thor takes the wheels of ARM servers, so that the code they hold decides.
+_JETSON = r"(?i)^(?!.*\bthor\b).*\b(jetson|tegra|orin|xavier)\b"
 # The profile of a virtual GPU closes its name: `GRID A100D-40C`, `NVIDIA A40-48Q`, `NVIDIA H100-1-10C`.
 _PROFILE = r"(?i)-\d{1,3}(Q|C|A|B)(?:ME)?$"
 
