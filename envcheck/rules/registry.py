@@ -119,7 +119,6 @@ HOST_RULES = (
         ("container.image", "driver", "gpus"),
     ),
     Rule(container.image_code, ("gpu-arch-not-in-vllm-build",), ("container.image", "gpus")),
-    Rule(container.image_code, ("gpu-arch-not-in-vllm-build",), ("container.image", "gpus")),
     Rule(injection.toolkit, ("container-toolkit-missing", "container-toolkit-too-old"), ("container_runtime", "driver.version", "os.wsl")),
     Rule(initialisation.cuda, ("cuda-init-failed",), ("libcuda", "observed.torch_cuda", "torch", "driver")),
     Rule(kernel.too_old, ("kernel-too-old",), ("os.kernel", "driver.version", "libcuda")),
