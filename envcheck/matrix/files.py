@@ -29,6 +29,7 @@ from envcheck.matrix.records import (
     TorchRelease,
     VllmRelease,
 )
+from envcheck.matrix.toolchain import ToolchainFile
 from envcheck.matrix.traits import Trait
 from envcheck.matrix.xids import XidRecord
 from envcheck.model.memoryfacts import MemoryFacts
@@ -75,6 +76,7 @@ FILES = (
     FileKind("packages.json", PackagesFile),
     FileKind("policy.json", Policy),
     FileKind("quantization.json", QuantizationFile),
+    FileKind("toolchain.json", ToolchainFile),
     FileKind("torch.json", list[TorchRelease], _by_version),
     FileKind("traits.json", list[Trait], _by_id),
     FileKind("xids.json", list[XidRecord], lambda record: record.number),

@@ -16,6 +16,7 @@ from envcheck.model.versions import ComputeCapability, compute_capability
 if TYPE_CHECKING:
     from envcheck.matrix.advisories import Advisories, DriverSecurity
     from envcheck.matrix.quantization import Quantization
+    from envcheck.matrix.toolchain import Toolchain
     from envcheck.matrix.xids import XidKind
 
 
@@ -103,6 +104,13 @@ class JudgementFacts:
     def packages(self) -> Packages:
         """Faults and needs of Python packages."""
         return Packages(self._read("packages.json", PackagesFile))
+
+    @cached_property
+    def toolchain(self) -> Toolchain:
+        """Compilers, toolkits, and what is compiled or linked on a host."""
+        from envcheck.matrix.toolchain import Toolchain, ToolchainFile  # noqa: PLC0415  # needed where something is compiled or preloaded
+
+        return Toolchain(self._read("toolchain.json", ToolchainFile))
 
     @cached_property
     def codes(self) -> dict[str, FindingCode]:
