@@ -8,8 +8,8 @@ from envcheck.matrix.load import Matrix
 from envcheck.model.finding import Finding, Remedy
 from envcheck.model.host import known
 from envcheck.rules.make import error, info, remedy, warning
-from envcheck.rules.situation import Situation
-from envcheck.rules.visible import CUDA, Visible, visible
+from envcheck.rules.situation import Situation, text
+from envcheck.rules.visible import CONTAINER, CUDA, Visible, visible
 
 _NONE = frozenset({"", "-1", "none", "void", "nodevfiles"})
 
@@ -28,6 +28,8 @@ def hidden(situation: Situation, matrix: Matrix) -> Iterator[Finding]:
     if not listed or situation.other_makers:
         return
     seen = visible(host)
+    if seen.by == CONTAINER and text(host.driver, "nvml") == "ok":
+        return  # what NVML lists inside the container was let in, whatever the variable says
     if seen.by is not None or seen.unknown_entries:
         yield from _less(seen, len(listed), sum(not known(gpu.error) for gpu in listed), asked)
 
