@@ -10,6 +10,8 @@ from envcheck.matrix.release import Release
 from envcheck.model.finding import Finding, Remedy, Severity
 from envcheck.model.host import Process, known
 from envcheck.model.text import Param
+from envcheck.rules.figures import figure
+from envcheck.rules.gpus import is_jetson
 from envcheck.rules.make import finding, info, remedy, warning
 from envcheck.rules.places import where, wheres
 from envcheck.rules.situation import GpuFact, Situation, only_visible
@@ -55,7 +57,7 @@ def _below(gpu: GpuFact, share: float) -> bool:
 
 def _total(gpu: GpuFact) -> float:
     """MiB as CUDA counts them where that is known."""
-    return known(gpu.told.cuda_memory_mib) or gpu.memory_mib or 0.0
+    return figure(gpu.told.cuda_memory_mib) or gpu.memory_mib or 0.0
 
 
 @lru_cache(maxsize=256)
@@ -69,7 +71,7 @@ def _at_start(matrix: Matrix, release: Release) -> tuple[float, bool]:
 def _holders(situation: Situation, gpu: GpuFact) -> list[Process]:
     """Processes on a GPU, most memory first."""
     found = [one for one in known(situation.host.processes) or () if gpu.index is not None and known(one.gpu) == gpu.index]
-    return sorted(found, key=lambda one: -(known(one.memory_mib) or 0))
+    return sorted(found, key=lambda one: -(figure(one.memory_mib) or 0))
 
 
 def _named(holders: list[Process]) -> str:
@@ -97,7 +99,8 @@ def _ways(situation: Situation, matrix: Matrix, full: list[GpuFact], hit: GpuFac
 def unified(situation: Situation, matrix: Matrix) -> Iterator[Finding]:
     """GPUs whose memory is the host's own: what the system uses is missing for the model."""
     for gpu in situation.usable_gpus:
-        if gpu.told.unified_memory is True or (gpu.model is not None and gpu.model.unified_memory):
+        shared = gpu.told.unified_memory is True or (gpu.model is not None and gpu.model.unified_memory)
+        if shared and not is_jetson(gpu):  # of a Jetson nothing is planned
             yield info("gpu-memory-busy", "unified", gpu=gpu.name)
             return
 

@@ -23,11 +23,16 @@ def kinds(situation: Situation, matrix: Matrix) -> Iterator[Finding]:
     """Other makers' cards listed as GPUs, and Jetson boards."""
     if situation.other_makers and not situation.gpus and not situation.gpus_known:
         yield error("non-nvidia-accelerator", names=", ".join(situation.other_makers[:4])[:200])
-    jetson = [gpu for gpu in situation.usable_gpus if re.search(_JETSON, gpu.name)]
+    jetson = [gpu for gpu in situation.usable_gpus if is_jetson(gpu)]
     if jetson:
         # A version that is no release of the index may be the board's own build.
         own = situation.installed is not None and not situation.installed.exact
         yield (warning if own else error)("jetson-needs-special-build", name=jetson[0].name)
+
+
+def is_jetson(gpu: GpuFact) -> bool:
+    """Whether its name is that of a Jetson module other than Thor."""
+    return re.search(_JETSON, gpu.name) is not None
 
 
 def virtual(situation: Situation, matrix: Matrix) -> Iterator[Finding]:

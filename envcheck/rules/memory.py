@@ -28,6 +28,12 @@ def with_memory(judgement: Judgement, size: SizeResult, model: str) -> Judgement
         return judgement
     found = _finding(size.failure, model)
     others = tuple(finding for finding in judgement.findings if finding.code != found.code)
+    busy = next((finding for finding in others if finding.code == "gpu-memory-busy" and finding.severity == "error"), None)
+    if busy and found.code == "gpu-memory-below-utilization":
+        # Others hold what is missing: said already, and nearer to the root.
+        whole = msgspec.structs.replace(busy, consequences=(*busy.consequences, found))
+        findings = tuple(whole if finding is busy else finding for finding in others)
+        return msgspec.structs.replace(judgement, verdict=Verdict.BLOCKED, findings=findings)
     errors = sum(finding.severity == "error" for finding in others)
     findings = (*others[:errors], found, *others[errors:])  # the host's own errors come first: without them nothing starts at all
     return msgspec.structs.replace(judgement, verdict=Verdict.BLOCKED, findings=findings, binding=judgement.binding if errors else None)

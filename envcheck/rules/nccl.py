@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from envcheck.matrix.load import Matrix
 from envcheck.model.finding import Finding
 from envcheck.model.host import known
+from envcheck.rules.figures import figure
 from envcheck.rules.make import info, remedy, warning
 from envcheck.rules.situation import Situation, part
 from envcheck.rules.spread import spread_of
@@ -72,8 +73,8 @@ def _adapters(situation: Situation, chosen: Mapping[str, str], *, one_host: bool
 def _locked(situation: Situation, matrix: Matrix) -> Iterator[Finding]:
     """Memory that may be locked: RDMA registers its buffers there."""
     ports = part(situation.host.interconnect, "ports")
-    limit = part(situation.host.limits, "memlock_mib")
-    if not isinstance(ports, list) or not ports or not isinstance(limit, int | float):
+    limit = figure(part(situation.host.limits, "memlock_mib"))
+    if not isinstance(ports, list) or not ports or limit is None:
         return
     if limit < matrix.thresholds["memlock-mib"] and (known(situation.host.environment) or {}).get("NCCL_IB_DISABLE", "") not in _ON:
         yield warning(_CODE, "memlock", limit_mib=round(limit, 1), remedies=(remedy("setting", "memlock", "ulimit -l unlimited"),))

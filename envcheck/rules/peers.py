@@ -9,6 +9,7 @@ from envcheck.model.finding import Finding, Remedy
 from envcheck.model.host import known
 from envcheck.model.host_parts import GpuPair
 from envcheck.model.text import Param
+from envcheck.rules.figures import figure
 from envcheck.rules.make import error, info, remedy, warning
 from envcheck.rules.places import wheres
 from envcheck.rules.situation import GpuFact, Situation, part, text
@@ -71,8 +72,8 @@ def _around(situation: Situation) -> tuple[Remedy, ...]:
 
 def shared_memory(situation: Situation, matrix: Matrix) -> Iterator[Finding]:
     """Shared memory too small for ranks that talk through it, as in a container with its runtime's default."""
-    shm = part(situation.host.memory, "shm_mib")
-    if not isinstance(shm, int | float) or shm > matrix.thresholds["shm-recommended-mib"]:
+    shm = figure(part(situation.host.memory, "shm_mib"))
+    if shm is None or shm > matrix.thresholds["shm-recommended-mib"]:
         return
     spread, gpus = spread_of(situation), situation.usable_gpus
     if spread.several is False or (spread.several is None and len(gpus) < 2):

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from envcheck.matrix.load import Matrix
 from envcheck.model.finding import Finding
 from envcheck.model.host import known
+from envcheck.rules.figures import figure
 from envcheck.rules.make import info, remedy, warning
 from envcheck.rules.situation import GpuFact, Situation, part
 from envcheck.rules.spread import weights_gib
@@ -18,7 +19,7 @@ def system_memory(situation: Situation, matrix: Matrix) -> Iterator[Finding]:
     """RAM, or the container's limit: too little to start in, less than the weights, below twice the GPU memory."""
     memory = situation.host.memory
     bounds = (part(memory, "ram_mib"), part(memory, "cgroup_limit_mib"))
-    sizes = [size / 1024 for size in bounds if isinstance(size, int | float) and size > 0]
+    sizes = [size / 1024 for size in map(figure, bounds) if size]
     if not sizes:
         return
     ram = min(sizes)

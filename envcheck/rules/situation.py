@@ -25,6 +25,7 @@ from envcheck.model.versions import (
     local_cuda,
     numbers,
 )
+from envcheck.rules.figures import figure
 
 T = TypeVar("T")
 _LONGEST = 4096  # characters, as a path may have; longer text is an attack and must fill neither caches nor messages
@@ -195,8 +196,8 @@ def _gpu(gpu: Gpu, name: str, matrix: Matrix) -> GpuFact:
         name=name or "NVIDIA GPU",
         capability=stated or (compute_capability(model.compute_capability) if model else None),
         model=model,
-        memory_mib=known(gpu.memory_mib),
-        free_mib=known(gpu.memory_free_mib),
+        memory_mib=figure(gpu.memory_mib),
+        free_mib=figure(gpu.memory_free_mib),
         mig=mig is True or (isinstance(mig, str) and mig not in ("", "disabled")) or bool(re.search(_MIG_NAME, name)),
         error=None if fault is None else fault[:_LONGEST_NAME],
         index=known(gpu.index),

@@ -9,6 +9,7 @@ import msgspec
 from envcheck.matrix.load import Matrix
 from envcheck.model.finding import Finding, Remedy
 from envcheck.model.host import Disk, known
+from envcheck.rules.figures import figure
 from envcheck.rules.make import error, info, remedy, warning
 from envcheck.rules.situation import Situation
 from envcheck.rules.spread import weights_gib
@@ -55,9 +56,9 @@ def space(situation: Situation, matrix: Matrix) -> Iterator[Finding]:
 
 def _spot(disk: Disk) -> _Spot:
     path = (known(disk.path) or "?")[:_LONGEST]
-    free = known(disk.free_mib)
+    free = figure(disk.free_mib)
     told = known(disk.purposes)
-    return _Spot(path, None if free is None else max(0.0, free) / 1024, tuple(told) if told else _guess(path), bool(told), disk)
+    return _Spot(path, None if free is None else free / 1024, tuple(told) if told else _guess(path), bool(told), disk)
 
 
 def _guess(path: str) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ import pytest
 from envcheck.matrix.load import Matrix
 from envcheck.model.budget import FailureKind, KvCache, PerGpu, SizeFailure, SizeResult, SizeVerdict, Suggestion
 from envcheck.model.finding import Verdict
-from envcheck.model.host import Driver, Gpu, HostReport, OperatingSystem, Python
+from envcheck.model.host import Driver, Gpu, HostReport, OperatingSystem, Process, Python
 from envcheck.model.request import Request
 from envcheck.render.catalogue import Catalogue
 from envcheck.rules.check import Judgement, judge
@@ -59,3 +59,16 @@ def test_what_is_wrong_with_the_host_stays_first(matrix: Matrix) -> None:
     after = with_memory(before, sized("does-not-fit", SizeFailure("weights", 80.0, 22.0)), "some/model")
     assert [finding.code for finding in after.findings[:2]] == [before.findings[0].code, "oom-weights"]
     assert after.binding == before.binding
+
+
+def test_memory_that_others_hold_explains_the_share_that_is_missing(matrix: Matrix) -> None:
+    host = HostReport(
+        driver=Driver(version="580.95.05", nvml="ok"),
+        gpus=[Gpu(index=0, name="NVIDIA H200", compute_capability="9.0", memory_mib=143771, memory_free_mib=40000)],
+        processes=[Process(pid=7, gpu=0, memory_mib=100000, name="python")],
+    )
+    judgement = judge(host, matrix, Request(vllm="0.22.0", model="some/model"))
+    short = with_memory(judgement, sized("does-not-fit", SizeFailure("free-memory", 129.2, 39.1)), "some/model")
+    assert [finding.code for finding in short.findings if finding.severity == "error"] == ["gpu-memory-busy"]
+    assert "gpu-memory-below-utilization" in [inner.code for inner in short.findings[0].consequences]
+    assert short.verdict is Verdict.BLOCKED

@@ -42,7 +42,10 @@ def ways(judgement: Judgement, code: str) -> list[tuple[str, object]]:
 def test_a_card_too_old_beside_one_that_runs_is_hidden(ask: Ask, facts: Facts, index: str) -> None:
     judgement = ask("a100", facts)
     assert judgement.verdict is Verdict.BLOCKED
-    (way,) = found(judgement, "gpu-too-old").remedies
+    root = judgement.findings[0]
+    (explained,) = [inner for inner in root.consequences if inner.code == "gpu-too-old"]
+    (hide,), (way,) = root.remedies, explained.remedies
+    assert (root.code, hide.commands) == ("mixed-gpus", way.commands)
     assert (way.kind, way.note.params) == ("setting", {"vllm": "0.33.0", "name": "NVIDIA GeForce RTX 3090"})
     assert way.commands == (f"export CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEVICES={index}",)
     assert ask("a100", {**facts, "environment": {"CUDA_VISIBLE_DEVICES": index}}).verdict is Verdict.READY
