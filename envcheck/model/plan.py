@@ -23,6 +23,22 @@ class Clash(msgspec.Struct, frozen=True):
     severity: Literal["error", "warning"] = "error"
 
 
+class StackAdvisories(msgspec.Struct, frozen=True):
+    """Security advisories open in a release: how many, how many critical or high, how many whose condition the request meets.
+
+    `gravest` is the id of the worst, `fixed` the release that closes all that any closes. `as_of` = date of the newest advisory read;
+    a release `newer_than_data` may have others.
+    """
+
+    open: int
+    grave: int
+    met: int
+    gravest: str | None
+    fixed: str | None
+    as_of: str
+    newer_than_data: bool
+
+
 class Stack(msgspec.Struct, frozen=True):
     """One vLLM wheel with the torch it runs on and the interpreter it goes into.
 
@@ -43,6 +59,7 @@ class Stack(msgspec.Struct, frozen=True):
     url: str | None = None
     warnings: tuple[Clash, ...] = ()
     driver_needed: str | None = None
+    advisories: StackAdvisories | None = None
 
 
 class Step(msgspec.Struct, frozen=True):

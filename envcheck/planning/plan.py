@@ -11,6 +11,7 @@ from envcheck.model.modelspec import ModelSpec
 from envcheck.model.plan import PLAN_SCHEMA, Plan, Stack
 from envcheck.model.request import Request
 from envcheck.model.text import Text
+from envcheck.planning.advised import held_back
 from envcheck.planning.install import recipes
 from envcheck.planning.mirrors import choose_mirrors
 from envcheck.planning.serve import serve_config
@@ -49,7 +50,7 @@ def make_plan(
         size=size,
         findings=tuple(finding for finding in judgement.findings if _belongs(finding)),
         environment_dir=directory,
-        notes=tuple(_notes(chosen, wanted, matrix, bool(mirrors))),
+        notes=tuple(_notes(chosen, wanted, matrix, request, bool(mirrors))),
     )
 
 
@@ -57,15 +58,23 @@ def _belongs(finding: Finding) -> bool:
     return finding.severity is not Severity.INFO
 
 
-def _notes(choice: StackChoice, stack: Stack | None, matrix: Matrix, mainland: bool) -> Iterator[Text]:
+def _notes(choice: StackChoice, stack: Stack | None, matrix: Matrix, request: Request, mainland: bool) -> Iterator[Text]:
     if choice.installed and choice.stack:
         yield Text("plan.note.installed", {"vllm": choice.stack.vllm})
     if stack is not None and choice.stack is None:
         yield Text("plan.note.way-out", {"vllm": f"{stack.vllm}+{stack.variant}" if stack.variant else stack.vllm})
     if stack is not None and stack.url and mainland:
         yield Text("plan.note.github", {"url": stack.url})
+    if stack is not None and not choice.installed and held_back(stack, matrix, request):
+        yield _advisories(stack)
     release = matrix.release(stack.vllm) if stack else None
     if release is not None and matrix.later_posts(release):
         yield Text("plan.note.later-post", {"vllm": release.raw, "later": matrix.later_posts(release)[0].raw})
     if stack is not None and stack.engine == "v0":
         yield Text("plan.note.v0", {"vllm": stack.vllm})
+
+
+def _advisories(stack: Stack) -> Text:
+    found = stack.advisories
+    grave, gravest = (found.grave, found.gravest) if found else (0, None)
+    return Text("plan.note.advisories", {"vllm": stack.vllm, "grave": grave, "gravest": gravest})

@@ -8,6 +8,7 @@ from envcheck.matrix.load import Matrix
 from envcheck.model.finding import Verdict
 from envcheck.model.plan import Clash, Stack
 from envcheck.model.request import Request
+from envcheck.planning.advised import advised
 from envcheck.rules.build import Judged, dotted
 from envcheck.rules.check import Judgement, surveyor_of
 from envcheck.rules.engine import choose_engine, switch_of
@@ -56,11 +57,15 @@ def _from_survey(judgement: Judgement, matrix: Matrix, survey: Survey, general: 
     def stack(choice: Choice) -> Stack:
         return to_stack(choice, judgement, matrix)
 
+    def safer_first(choices: list[Choice]) -> list[Choice]:
+        """Those without an open critical or high advisory before the others, each in the order given."""
+        return sorted(choices, key=lambda choice: advised(choice.judged.release, judgement, matrix).grave > 0)
+
     best = survey.best
     floor = best.judged.release.version if best else None
     newer = _telling([choice for choice in survey.variants if floor is None or choice.judged.release.version > floor])
     if best:
-        others = (*survey.newer, *newer)
+        others = (*safer_first(list(survey.newer)), *safer_first(newer))
         return StackChoice(stack(best), tuple(map(stack, others[:SHOWN])), (), _held_back(survey), False)
     ways = _telling(list(survey.variants))[:SHOWN]
     if general is not survey:
@@ -117,6 +122,7 @@ def to_stack(choice: Choice, judgement: Judgement, matrix: Matrix) -> Stack:
         url=url.replace("{python}", tag) if url else None,
         warnings=judged.warnings,
         driver_needed=floor.raw if floor else None,
+        advisories=advised(release, judgement, matrix),
     )
 
 

@@ -101,7 +101,9 @@ def _write_commands(page: Page, report: CheckReport, everything: bool) -> None:
     if report.plan is None:
         return
     # The first line and the way out have said already that something else is installed than what does not run.
-    notes = [note for note in report.plan.notes if report.subject in ("installed", "requested") or note.key != "plan.note.way-out"]
+    # The findings name the advisories.
+    said = ("plan.note.advisories",) if report.subject in ("installed", "requested") else ("plan.note.advisories", "plan.note.way-out")
+    notes = [note for note in report.plan.notes if note.key not in said]
     if notes:
         page.blank()
     for note in notes:

@@ -44,7 +44,9 @@ def _write_finding(page: Page, finding: Finding, verbose: bool, said: Collection
     detail = page.catalogue.text(finding.detail)
     if detail not in said:
         page.write(detail, _INDENT)
-    for remedy in finding.remedies if verbose else finding.remedies[:1]:
+    # A note is worth a line; what to do about it comes with the rest.
+    shortly = () if finding.severity is Severity.INFO else finding.remedies[:1]
+    for remedy in finding.remedies if verbose else shortly:
         if verbose or page.catalogue.text(remedy.note) not in said:
             write_remedy(page, remedy, _INDENT)
     if finding.consequences:

@@ -10,6 +10,7 @@ from msgspec import UNSET, UnsetType
 from envcheck.model.budget import FailureKind, KvCache, PerGpu, SizeVerdict
 from envcheck.model.finding import RemedyKind, Severity, Verdict
 from envcheck.model.host import HostReport
+from envcheck.model.plan import StackAdvisories
 
 WRITTEN_SCHEMA = "envcheck.written/1"
 SIZE_SCHEMA = "envcheck.size/1"
@@ -77,6 +78,7 @@ class StackOut(msgspec.Struct, frozen=True):
     url: str | None
     driver_needed: str | None
     warnings: list[ClashOut]
+    advisories: StackAdvisories | None = None
 
 
 class StepOut(msgspec.Struct, frozen=True):

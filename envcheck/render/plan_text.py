@@ -16,7 +16,7 @@ from envcheck.render.page import Page
 from envcheck.render.paint import Paint, plain
 from envcheck.render.serve_text import served_as_said, unfit, write_reasons, write_serve
 from envcheck.render.size_text import write_account, write_shortage
-from envcheck.render.stack_text import clash_sentence, stack_line, stack_name, write_not_possible, write_stacks
+from envcheck.render.stack_text import advisories_line, clash_sentence, stack_line, stack_name, write_not_possible, write_stacks
 from envcheck.render.undecided_text import write_undecided
 
 _ON_THE_HOST: frozenset[RemedyKind] = frozenset({"service", "container", "reboot", "driver", "hardware"})
@@ -44,8 +44,8 @@ def plan_text(
     if plan.install or plan.stack:
         _write_serving(page, plan)
     limit = 99 if verbose else 5
-    write_stacks(page, "check.alternatives", plan.alternatives, limit)
-    write_stacks(page, "check.ways-out", plan.ways_out, limit)
+    write_stacks(page, "check.alternatives", plan.alternatives, limit, marked=True)
+    write_stacks(page, "check.ways-out", plan.ways_out, limit, marked=True)
     write_not_possible(page, plan)
     said |= served_as_said(plan, catalogue)
     if plan.stack:
@@ -74,6 +74,9 @@ def _write_head(page: Page, plan: Plan, doubt: Doubt) -> set[str]:
     if plan.stack:
         page.say("plan.stack", role="caution" if doubt.undecided else "good", vllm=stack_name(plan.stack))
         page.write(stack_line(plan.stack, page.catalogue), indent="  ")
+        mark = advisories_line(plan.stack, page.catalogue)
+        if mark:
+            page.write(mark, indent="  ", role="faint")
         for warning in plan.stack.warnings:
             page.write(clash_sentence(warning, page.catalogue), indent="  ", role="caution")
     elif plan.install and plan.ways_out:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from envcheck.model.plan import Clash, Plan, Stack
+from envcheck.model.text import Text
 from envcheck.render.catalogue import Catalogue
 from envcheck.render.page import Page
 
@@ -25,13 +26,27 @@ def stack_line(stack: Stack, catalogue: Catalogue) -> str:
     return text
 
 
-def write_stacks(page: Page, heading: str, stacks: tuple[Stack, ...], limit: int) -> None:
-    """Stacks under a heading, one line each, at most `limit`, and how many more there are."""
+def advisories_line(stack: Stack, catalogue: Catalogue) -> str | None:
+    """The security advisories open in a stack's vLLM; None where they were not counted."""
+    found = stack.advisories
+    if found is None:
+        return None
+    if not found.open:
+        return catalogue.say("stack.advisories-none", date=found.as_of)
+    key = "stack.advisories-newer" if found.newer_than_data else "stack.advisories"
+    return catalogue.text(Text(key, {"count": found.open, "gravest": found.gravest, "date": found.as_of}))
+
+
+def write_stacks(page: Page, heading: str, stacks: tuple[Stack, ...], limit: int, *, marked: bool = False) -> None:
+    """Stacks under a heading, one line each, at most `limit`, and how many more there are; `marked` with their advisories."""
     if not stacks:
         return
     page.heading(heading)
     for stack in stacks[:limit]:
         page.write(stack_line(stack, page.catalogue), indent="    ", first="  ")
+        mark = advisories_line(stack, page.catalogue) if marked else None
+        if mark:
+            page.write(mark, indent="      ", role="faint")
         for warning in stack.warnings[:1]:
             page.write(page.catalogue.text(warning.detail), indent="      ", role="caution")
     if len(stacks) > limit:

@@ -107,7 +107,7 @@ def _back_doors(planned: Planned) -> Iterator[Problem]:
 
 
 def _unset(name: str) -> Remedy:
-    return remedy("setting", "unset-variable", f"unset {name}", name=name)
+    return remedy("setting", "close-back-door", f"unset {name}", name=name)
 
 
 def _key_by_file() -> Remedy:

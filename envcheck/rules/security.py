@@ -20,10 +20,13 @@ def security(
     `release` is the one judged and `engine` its engine; `installed` = it is the installed vLLM; `at_hand` = the packages of the target
     interpreter are those that would be used.
     """
+    request, planned = situation.request, None
+    # Where nothing was asked for and no GPU is known, the newest release is nobody's choice yet.
+    if not installed and not request.vllm and not situation.capabilities:
+        release = None
     vllm = installed_version(situation, matrix) if installed else None
     if not installed and release is not None:
         vllm = release.raw, release.version
-    request, planned = situation.request, None
     if request.serve_args or request.model or request.model_config:
         from envcheck.rules.planned import Planned  # noqa: PLC0415  # a check without a request never needs it
 

@@ -1,0 +1,37 @@
+"""Security advisories of a release that is planned, as the plan marks it."""
+
+from __future__ import annotations
+
+from envcheck.matrix.load import Matrix
+from envcheck.matrix.release import Release
+from envcheck.model.plan import Stack, StackAdvisories
+from envcheck.model.request import Request
+from envcheck.rules.advisories import newer_than_data
+from envcheck.rules.check import Judgement
+from envcheck.rules.entries import state_of, tally_of
+
+
+def advised(release: Release, judgement: Judgement, matrix: Matrix) -> StackAdvisories:
+    """What is open in a release, and how much of it the request meets."""
+    tally, request = tally_of(matrix, "vllm", release.version), judgement.situation.request
+    met = 0
+    if request.serve_args or request.model or request.model_config:
+        from envcheck.rules.planned import Planned  # noqa: PLC0415  # a plan without a model never needs it
+
+        planned = Planned(judgement.situation, matrix, judgement.engine)
+        met = sum(state_of(entry, planned) is True for entry in tally.entries)
+    return StackAdvisories(
+        open=tally.open,
+        grave=tally.grave,
+        met=met,
+        gravest=tally.gravest.advisory.name if tally.gravest else None,
+        fixed=str(tally.fixed) if tally.fixed else None,
+        as_of=matrix.advisories.cutoffs.get("packages", ""),
+        newer_than_data=newer_than_data(matrix, release, None),
+    )
+
+
+def held_back(stack: Stack, matrix: Matrix, request: Request) -> bool:
+    """Whether the host alone keeps the plan at an older release, and that one has critical or high advisories."""
+    grave = stack.advisories is not None and stack.advisories.grave > 0
+    return grave and request.vllm is None and stack.vllm != matrix.releases[0].raw
