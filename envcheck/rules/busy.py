@@ -37,7 +37,7 @@ def busy(situation: Situation, matrix: Matrix) -> Iterator[Finding]:
         return
     holders = _holders(situation, hit)
     total, free = _total(hit) / 1024, (hit.free_mib or 0) / 1024
-    params: dict[str, Param] = {"gpu": where(hit), "free_gib": round(free, 1), "total_gib": round(total, 1), "share": share}
+    params: dict[str, Param] = {"gpu": where(hit), "free_gib": round(free, 1), "total_gib": round(total, 1), "percent": round(share * 100)}
     needed = round(total * share, 1)
     ways = tuple(_ways(situation, matrix, full, hit, holders, free / total))
     if holders:

@@ -28,7 +28,10 @@ def mig(situation: Situation, matrix: Matrix) -> Iterator[Finding]:
     if uncut:
         make = error if len(uncut) == len(usable) else warning
         yield make(
-            "device-not-detected", "mig", gpus=wheres(uncut), remedies=(remedy("setting", "mig-slices", "sudo nvidia-smi mig -lgip"),)
+            "device-not-detected",
+            "mig",
+            gpus=wheres(uncut),
+            remedies=(remedy("setting", "mig-slices", "sudo nvidia-smi mig -lgip", root=True),),
         )
     pending = [gpu for gpu in usable if gpu.told.mig_pending is True]
     if pending:
