@@ -18,6 +18,7 @@ from envcheck.model.text import Text
 from envcheck.rules import driver
 from envcheck.rules.build import Judged, Target, judge_build, name_of, python_clash
 from envcheck.rules.causes import fold, ordered
+from envcheck.rules.compiling import compilation
 from envcheck.rules.engine import choose_engine, engine_findings, switch_of
 from envcheck.rules.make import error, from_clash, info
 from envcheck.rules.registry import ENVIRONMENT_RULES, HOST_RULES, LAST_RULES, Rule
@@ -119,6 +120,7 @@ class Judge:
             found += [*_no_errors(environment), *conclusion.findings]
         found += [*engines, *_all(LAST_RULES, situation, matrix)]
         own, at_hand = subject == "installed", subject == "installed" or (subject == "any" and situation.torch is not None)
+        found += compilation(situation, matrix, conclusion.release, engine, installed=own, own=at_hand)
         found += security(situation, matrix, conclusion.release, engine, installed=own, at_hand=at_hand, remedies=remedies)
         findings = fold(ordered(_observed(situation, subject, found, matrix)), matrix)
         nameless = ("packages.vllm",) if subject == "any" and situation.installed_raw else ()

@@ -27,6 +27,7 @@ from envcheck.rules import (
     installed,
     interpreter,
     kernel,
+    loader,
     mig,
     mixed,
     module,
@@ -39,6 +40,7 @@ from envcheck.rules import (
     precision,
     presence,
     resources,
+    source_build,
     storage,
     wsl,
 )
@@ -127,6 +129,11 @@ HOST_RULES = (
 # What is installed in the target interpreter; of a fresh environment these are warnings.
 ENVIRONMENT_RULES = (
     Rule(interpreter.wrong_environment, ("wrong-environment",), ("package_problems", "environment.PYTHONPATH", "python.version")),
+    Rule(
+        loader.pollution,
+        ("library-path-pollution",),
+        ("loader_folders", "environment.LD_LIBRARY_PATH", "environment.LD_PRELOAD", "torch", "cudnn.copies", "nccl.copies"),
+    ),
     Rule(installed.torch_build, ("torch-cpu-build",), ("torch", "packages", "gpus")),
     Rule(installed.vllm_build, ("vllm-extension-not-loaded",), ("packages.vllm", "gpus")),
     Rule(packages.modules, ("python-module-missing", "known-bad-package"), ("packages",)),
@@ -163,6 +170,11 @@ ENVIRONMENT_RULES = (
             "dependency-conflict",
         ),
         ("packages",),
+    ),
+    Rule(
+        source_build.source_build,
+        ("source-build-cuda-mismatch",),
+        ("package_origins.vllm", "toolkits", "torch", "environment.TORCH_CUDA_ARCH_LIST", "gpus"),
     ),
     Rule(installed.wanted_backend, ("torch-backend-mismatch",), ("environment", "driver", "gpus", "packages.vllm", "torch")),
 )
@@ -201,6 +213,13 @@ JUDGE_CODES: dict[str, tuple[str, ...]] = {
     "python-unsupported": ("python.version",),
     "v1-unsupported-gpu": ("gpus", "environment"),
     "engine-choice-ignored": ("environment",),
+    "compiler-missing-for-jit": ("python.compiler", "tools", "environment.CC", "packages.vllm"),
+    "python-headers-missing": ("python.headers", "python.version", "packages.vllm"),
+    "libcuda-symlink-missing": ("libcuda.path", "libcuda.development_link", "packages.triton", "torch.version"),
+    "cuda-home-malformed": ("cuda_home", "environment.CUDA_HOME", "environment.CUDA_PATH"),
+    "nvcc-missing-for-jit": ("toolkits", "tools.nvcc", "packages", "gpus", "environment.VLLM_USE_FLASHINFER_SAMPLER"),
+    "gcc-unsupported-by-nvcc": ("python.compiler", "toolkits"),
+    "multiple-cuda-toolkits": ("toolkits", "torch.cuda"),
     "matrix-stale": ("packages.vllm",),
     "server-exposed": ("environment.VLLM_SERVER_DEV_MODE", "packages.vllm"),
     "release-vulnerable": ("packages.vllm", "torch.version", "driver.version", "container_runtime.toolkit"),

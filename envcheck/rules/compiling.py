@@ -1,0 +1,35 @@
+"""What the release that is judged has compiled on the host when it starts: by the C compiler, and by nvcc."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from msgspec import UNSET
+
+from envcheck.matrix.load import Matrix
+from envcheck.matrix.release import Release
+from envcheck.model.finding import Finding
+from envcheck.model.host import known
+from envcheck.rules.situation import Situation
+
+
+def compilation(
+    situation: Situation, matrix: Matrix, release: Release | None, engine: str | None, *, installed: bool, own: bool
+) -> Iterator[Finding]:
+    """Findings on compiling at run time.
+
+    `release` is the one judged and `engine` its engine; `installed` = it is the installed vLLM; `own` = the target interpreter itself
+    would be used, whose headers then count.
+    """
+    if release is None:
+        return
+    host = situation.host
+    if host.python is not UNSET or host.libcuda is not UNSET or host.tools is not UNSET:
+        from envcheck.rules.toolchain import launcher  # noqa: PLC0415  # plain documents have none of these facts
+
+        yield from launcher(situation, matrix, release, engine, installed=installed, own=own)
+    environment = known(host.environment) or {}
+    if host.toolkits is not UNSET or host.cuda_home is not UNSET or "CUDA_HOME" in environment or "CUDA_PATH" in environment:
+        from envcheck.rules.nvcc import cuda_compiler  # noqa: PLC0415  # the same
+
+        yield from cuda_compiler(situation, matrix, release, installed=installed)
