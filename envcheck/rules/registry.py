@@ -174,7 +174,7 @@ ENVIRONMENT_RULES = (
     Rule(
         source_build.source_build,
         ("source-build-cuda-mismatch",),
-        ("package_origins.vllm", "toolkits", "torch", "environment.TORCH_CUDA_ARCH_LIST", "gpus"),
+        ("package_origins", "toolkits", "torch", "environment.TORCH_CUDA_ARCH_LIST", "gpus"),
     ),
     Rule(installed.wanted_backend, ("torch-backend-mismatch",), ("environment", "driver", "gpus", "packages.vllm", "torch")),
 )
@@ -217,7 +217,7 @@ JUDGE_CODES: dict[str, tuple[str, ...]] = {
     "python-headers-missing": ("python.headers", "python.version", "packages.vllm"),
     "libcuda-symlink-missing": ("libcuda.path", "libcuda.development_link", "packages.triton", "torch.version"),
     "cuda-home-malformed": ("cuda_home", "environment.CUDA_HOME", "environment.CUDA_PATH"),
-    "nvcc-missing-for-jit": ("toolkits", "tools.nvcc", "packages", "gpus", "environment.VLLM_USE_FLASHINFER_SAMPLER"),
+    "nvcc-missing-for-jit": ("toolkits", "tools", "packages", "gpus", "environment.VLLM_USE_FLASHINFER_SAMPLER"),
     "gcc-unsupported-by-nvcc": ("python.compiler", "toolkits"),
     "multiple-cuda-toolkits": ("toolkits", "torch.cuda"),
     "matrix-stale": ("packages.vllm",),
