@@ -41,12 +41,13 @@ def write(visit: RecordingSystem, folder: str, *, force: bool = False) -> Record
     _refuse(target, folder, force)
     redactor = Redactor()
     _learn(visit, redactor)
-    tree = Planter(visit, redactor).plant()
+    told = Redacted(visit, redactor)
+    tree = Planter(told).plant()
     draft = f"{target}.{os.getpid()}.new"
     try:
         os.makedirs(os.path.dirname(target), exist_ok=True)
         os.mkdir(draft, 0o700)
-        _fill(draft, visit, redactor, tree)
+        _fill(draft, told, tree)
         _put_in_place(draft, target)
     except OSError as error:
         shutil.rmtree(draft, ignore_errors=True)
@@ -120,11 +121,10 @@ def _texts(visit: RecordingSystem) -> Iterator[str]:
         yield from (url, answer.value.body.decode("utf-8", "surrogateescape") if isinstance(answer, Found) else url)
 
 
-def _fill(draft: str, visit: RecordingSystem, redactor: Redactor, tree: Tree) -> None:
+def _fill(draft: str, told: Redacted, tree: Tree) -> None:
     root = os.path.join(draft, "rootfs")
     os.mkdir(root, 0o700)
     _grow(root, tree)
-    told = Redacted(visit, redactor)
     known = rest(told, tree)
     for name, table in (
         ("env.json", environment(told)),

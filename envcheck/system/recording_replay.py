@@ -28,6 +28,7 @@ class Redacted:
     def __init__(self, visit: RecordingSystem, redactor: Redactor) -> None:
         self.visit = visit
         self.redactor = redactor
+        self._contents: dict[str, bytes] = {}
 
     def text(self, text: str) -> str:
         """A text for a JSON file, which cannot hold bytes that are no text."""
@@ -48,13 +49,18 @@ class Redacted:
         why = self.text(fact.why)
         return Absent(why) if isinstance(fact, Absent) else Unreadable(why)
 
+    def content(self, path: str, data: bytes) -> bytes:
+        """What a file holds, redacted once."""
+        if path not in self._contents:
+            self._contents[path] = self.redactor.content(path, data)
+        return self._contents[path]
+
     def files(self) -> dict[str, tuple[int, Fact[bytes]]]:
         """What was read, by path, with the bytes asked for; redaction may lengthen a text, but no more than those are read again."""
-        read: dict[str, tuple[int, Fact[bytes]]] = {}
-        for path, (limit, fact) in self.visit.files.items():
-            most = max(limit, 1)
-            read[self.text(path)] = (limit, self.fact(fact, lambda data, path=path, most=most: self.redactor.content(path, data)[:most]))  # type: ignore[misc]
-        return read
+        return {self.text(path): (limit, self._file(path, limit, fact)) for path, (limit, fact) in self.visit.files.items()}
+
+    def _file(self, path: str, limit: int, fact: Fact[bytes]) -> Fact[bytes]:
+        return self.fact(fact, lambda data: self.content(path, data)[:limit])
 
     def places(self) -> dict[str, Fact[str]]:
         """Where paths lead."""

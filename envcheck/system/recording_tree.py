@@ -6,8 +6,7 @@ import posixpath
 
 from envcheck.model.fact import Absent, Found, Unreadable
 from envcheck.system.port import System
-from envcheck.system.recording import RecordingSystem
-from envcheck.system.redaction import Redactor
+from envcheck.system.recording_replay import Redacted
 
 MAX_FILES = 4096
 MAX_BYTES = 32 << 20
@@ -17,12 +16,11 @@ FOLDER = None
 class Tree:
     """Nodes by redacted path: contents of a file, `FOLDER`, or the text a link holds. At most 4,096 nodes and 32 MiB."""
 
-    def __init__(self, redactor: Redactor) -> None:
+    def __init__(self) -> None:
         self.files: dict[str, bytes] = {}
         self.folders: set[str] = set()
         self.links: dict[str, str] = {}
         self.left_out: list[str] = []  # redacted paths for which there was no room
-        self._redactor = redactor
         self._left_bytes = MAX_BYTES
 
     def _has_room(self) -> bool:
@@ -67,11 +65,12 @@ class Tree:
 class Planter:
     """Puts what a visit asked about into a tree, walking every path as the host would."""
 
-    def __init__(self, visit: RecordingSystem, redactor: Redactor) -> None:
-        self.tree = Tree(redactor)
-        self._visit = visit
-        self._inner: System = visit.inner
-        self._redactor = redactor
+    def __init__(self, told: Redacted) -> None:
+        self.tree = Tree()
+        self._told = told
+        self._visit = told.visit
+        self._inner: System = told.visit.inner
+        self._redactor = told.redactor
         self._real: dict[str, str | None] = {}
 
     def plant(self) -> Tree:
@@ -79,7 +78,7 @@ class Planter:
         read = [(path, fact) for path, (_, fact) in self._visit.files.items() if isinstance(fact, Found)]
         for path, fact in sorted(read, key=lambda entry: (len(entry[1].value), entry[0])):
             place = self._walk(path)
-            content = self._redactor.content(path, fact.value)
+            content = self._told.content(path, fact.value)
             if place is None or not self.tree.file(self._redactor.text(place), content):
                 self.tree.left_out.append(self._redactor.text(path))
         for path in self._existing():

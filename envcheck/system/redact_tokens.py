@@ -17,17 +17,36 @@ _SECRETS = re.compile(
     r"|\bhf_[A-Za-z0-9]{12,}|\bsk-[\w-]{16,}|\bgh[pousr]_\w{16,}|\bgithub_pat_\w{16,}|\bglpat-[\w-]{16,}|\bnpm_\w{16,}|\bpypi-[\w-]{16,}"
     r"|\b(?:AKIA|ASIA)[0-9A-Z]{12,}|\bLTAI[0-9A-Za-z]{12,}|\bAKID[0-9A-Za-z]{12,}|\bAIza[\w-]{20,}|\bxox[abeprs]-[\w-]{10,}|\bnvapi-[\w-]{16,}"
 )
+# Looked for before the patterns are, which take a microsecond a character.
+_SECRET_SIGNS = (
+    "PRIVATE KEY",
+    "ssh-",
+    "ecdsa-",
+    "SHA256:",
+    "eyJ",
+    "hf_",
+    "sk-",
+    "gh",
+    "glpat-",
+    "npm_",
+    "pypi-",
+    "AKI",
+    "ASIA",
+    "LTAI",
+    "AIza",
+)
+_MORE_SIGNS = ("github_pat_", "xox", "nvapi-")
 _AUTHORIZATION = re.compile(
     r"((?:authorization|x-api-key|cookie)[\"']?\s*[:=]\s*[\"']?)[^\r\n\"'\0]+|(\b(?:bearer|basic)\s+)[\w+/=.~-]{8,}", re.I
 )
-_OPTION = re.compile(r"(--[a-z-]*(?:api-key|token|secret|password)(?:[= ]\s*|\0))[^\s\-\0][^\s\0]*", re.IGNORECASE)
+_OPTION = re.compile(r"(--[a-z-]{0,40}?(?:api-key|token|secret|password)(?:[= ]\s*|\0))[^\s\-\0][^\s\0]*", re.IGNORECASE)
 # `API_KEY=x`, `"api_key": "x"`; a name that begins a longer one (`tokenizers==…`) is another name.
 _ASSIGNED = re.compile(
-    r"((?:^|[^\w])([A-Z][A-Z0-9_]*|[a-z_.-]*(?:api_?key|access_?key|secret_?key|private_?key|auth_?token|password|passwd|secret|token))"
+    r"((?:^|[^\w])([A-Z][A-Z0-9_]{0,127}|[a-z_.-]{0,40}?(?:api_?key|access_?key|secret_?key|private_?key|auth_?token|password|passwd|secret|token))"
     r"[\"']?(?:=|\s*:\s+|\s=\s|\":))(?:\"((?:\\.|[^\"\\\n\0])*)\"|'([^'\n\0]*)'|([^\s\"'=,;\0\\](?:\\.|[^\s\"'\0\\])*))",
     re.MULTILINE,
 )
-_URL_USER = re.compile(r"(?<=://)(?:\\.|[^/\s\"'<>\\\0])*@")
+_URL_USER = re.compile(r"(?<=://)(?:\\.|[^/\s\"'<>\\\0]){0,512}@")
 _URL_QUERY = re.compile(r"(\b[A-Za-z][A-Za-z0-9+.-]{0,20}://(?:\\.|[^\s?#\"'<>\\\0])*)[?#](?:\\.|(?<==)\"[^\"\s]*\"|[^\s\"'<>\\\0])*")
 _MAIL = re.compile(
     r"(?<![\w.+-])(?!git@)[\w.+-]{1,64}@(?:[A-Za-z0-9-]{1,63}\.)+(?!(?:service|socket|slice|scope|timer|target|mount|conf|so)\b)[A-Za-z]{2,24}\b"
@@ -57,8 +76,11 @@ def secrets(text: str) -> str:
         text = _URL_USER.sub(f"{HIDDEN}@", text)
     if "://" in text and ("?" in text or "#" in text):
         text = _URL_QUERY.sub(rf"\1?{HIDDEN}", text)
-    text = _SECRETS.sub(HIDDEN, text)
-    text = _AUTHORIZATION.sub(lambda found: (found[1] or found[2]) + HIDDEN, text)
+    if any(sign in text for sign in (*_SECRET_SIGNS, *_MORE_SIGNS)):
+        text = _SECRETS.sub(HIDDEN, text)
+    lower = text.lower()
+    if any(sign in lower for sign in ("authorization", "x-api-key", "cookie", "bearer", "basic")):
+        text = _AUTHORIZATION.sub(lambda found: (found[1] or found[2]) + HIDDEN, text)
     text = _OPTION.sub(rf"\1{HIDDEN}", text)
     return _ASSIGNED.sub(_assigned, text)
 
@@ -86,4 +108,7 @@ def identities(text: str, rename: Rename) -> str:
     text = _INSTANCE.sub(lambda found: rename("instance", found[0]), text)
     text = _LONG_HEX.sub(lambda found: rename("hex", found[0]), text)
     text = _ACCOUNT.sub(lambda found: found[1] + rename("account", found[2]), text)
+    lower = text.lower()
+    if "serial" not in lower and "id" not in lower:
+        return text
     return _LABELLED.sub(lambda found: found[0] if found[2].lower() in _NOT_NAMED else found[1] + rename("serial", found[2]), text)

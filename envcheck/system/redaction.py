@@ -25,6 +25,7 @@ _IDENTITY = re.compile(
 _SERIAL_FILES = ("_serial", "_asset_tag", "/serial", "/serial_number")
 _HOSTNAME_FILES = ("/etc/hostname", "/proc/sys/kernel/hostname", "/etc/HOSTNAME")
 _AZURE = "7783-7084-3265-9085-8269-3286-77"  # the same on every machine of Azure
+_SHOWN = 2000  # characters that a fact shows of a value
 _SHORTEST_KEY = 8  # a shorter value may be a word
 _QUAD = re.compile(r"\d+(?:\.\d+){3}")
 _RUN = re.compile(rb"[\x20-\x7e]{4,}")
@@ -95,7 +96,8 @@ class Redactor:
             value = self.names.whole(value)
         elif _IDENTITY.search(name.upper()) and value and not (value.isdecimal() and len(value) < 6):
             return self._stand_ins.rename("label", value)
-        return self.text(redacted_urls(value), version=names_version(name))
+        head, rest = value[:_SHOWN], value[_SHOWN:]  # an address without a scheme is told only where the value begins with it
+        return self.text(redacted_urls(head) + rest, version=names_version(name))
 
     def content(self, path: str, data: bytes) -> bytes:
         """What a file holds; bytes that are no text stay, and a program's file keeps its length."""

@@ -374,3 +374,13 @@ def test_nothing_raises_and_what_was_redacted_stays_as_it_is(text: str) -> None:
     again = Redactor()
     again.learn(kept)
     assert again.text(kept) == kept
+
+
+@pytest.mark.parametrize(
+    "piece", ["-", "a.", "1.", "::", "00:", "a@a.", "http://a@", "TOKEN=", "\\", '"', "/home/a", "serial number: ", "张"]
+)
+def test_a_hostile_text_comes_to_an_end(piece: str) -> None:
+    text = piece * (60_000 // len(piece))
+    redactor = Redactor()
+    redactor.learn(text)
+    assert len(redactor.text(text)) <= 3 * len(text)
