@@ -14,13 +14,13 @@ import msgspec
 from envcheck.matrix.load import Matrix
 from envcheck.matrix.release import Release
 from envcheck.matrix.toolchain import KernelCompilation, within
-from envcheck.model.finding import Finding, Remedy, Severity
+from envcheck.model.finding import Finding, Remedy
 from envcheck.model.host import Toolkit, known
 from envcheck.model.versions import ComputeCapability, compute_capability, numbers
 from envcheck.rules.build import dotted
 from envcheck.rules.cuda_home import malformed
 from envcheck.rules.kernels import compiled_here, precompiled
-from envcheck.rules.make import finding, info, remedy, warning
+from envcheck.rules.make import info, remedy, warning
 from envcheck.rules.situation import Situation, text
 from envcheck.rules.target_environment import built_from_source
 
@@ -39,19 +39,29 @@ class Found(msgspec.Struct, frozen=True):
 
 def cuda_compiler(situation: Situation, matrix: Matrix, release: Release, *, installed: bool) -> Iterator[Finding]:
     """CUDA_HOME, nvcc, the compiler behind it and several toolkits, as far as anything is compiled."""
-    kernels = compiled_here(situation, matrix, release, installed=installed)
+    # Where nothing is installed or asked for, the plan decides how the server is started: see `missing_nvcc`.
+    asked = installed or situation.request.vllm is not None
+    kernels = compiled_here(situation, matrix, release, installed=installed) if asked else ()
     source = installed and built_from_source(situation)
     toolkits = None if situation.host.toolkits is msgspec.UNSET else _toolkits(situation.host.toolkits or ())
     used = _chosen(toolkits or ())
     yield from malformed(situation, needed=bool(kernels or source), toolkit=_newest(toolkits or ()))
     if kernels and toolkits is not None:
-        # Where nothing was asked for, the plan still decides what is installed and how it is started.
-        severity = Severity.WARNING if installed or situation.request.vllm else Severity.INFO
-        yield from _nvcc(situation, matrix, release, kernels[0], toolkits, used, severity)
+        yield from _nvcc(situation, matrix, release, kernels[0], toolkits, used)
     if used is not None and used.cuda and (kernels or source):
         yield from _gcc(situation, matrix, used)
     if toolkits and len(toolkits) > 1:
         yield from _several(situation, toolkits, used, needed=bool(kernels or source))
+
+
+def missing_nvcc(situation: Situation, matrix: Matrix, release: Release, *, installed: bool = False) -> KernelCompilation | None:
+    """What a start of a release would have compiled here without an nvcc that can, for plans: its `variable` set to `off` avoids that."""
+    if situation.host.toolkits is msgspec.UNSET:
+        return None
+    kernels = compiled_here(situation, matrix, release, installed=installed)
+    toolkits = _toolkits(situation.host.toolkits or ())
+    lacking = (entry for entry in kernels if any(True for _ in _nvcc(situation, matrix, release, entry, toolkits, _chosen(toolkits))))
+    return next(lacking, None)
 
 
 def _toolkits(listed: Iterable[Toolkit]) -> tuple[Found, ...]:
@@ -91,19 +101,18 @@ def _nvcc(
     kernel: KernelCompilation,
     toolkits: tuple[Found, ...],
     used: Found | None,
-    severity: Severity,
 ) -> Iterator[Finding]:
     code = "nvcc-missing-for-jit"
     params = {"vllm": release.raw, "package": kernel.package, "kernel": kernel.id}
     ways = (*_without(kernel), *precompiled(situation, kernel, release))
     if not toolkits:
         if not (known(situation.host.tools) or {}).get("nvcc"):
-            yield finding(code, severity, remedies=ways, **params)
+            yield warning(code, remedies=ways, **params)
         return
     if used is None:
         if all(toolkit.selected_by == () for toolkit in toolkits) and (path := _newest(toolkits)):
             export = remedy("setting", "set-cuda-home", f"export CUDA_HOME={shlex.quote(path)}", path=path)
-            yield finding(code, severity, "unselected", remedies=(export, *ways), path=path, **params)
+            yield warning(code, "unselected", remedies=(export, *ways), path=path, **params)
         return
     if used.cuda is None or within(kernel.passes_by, release.version):
         return
@@ -111,7 +120,7 @@ def _nvcc(
         needed = _needed(matrix, kernel, capability)
         if needed and used.cuda[:2] < (numbers(needed) or ()):
             told = {"present": dotted(used.cuda[:2]), "needed": needed, "capability": str(capability), "path": used.path or "nvcc"}
-            yield finding(code, severity, "too-old", remedies=ways, **told, **params)
+            yield warning(code, "too-old", remedies=ways, **told, **params)
             return
 
 

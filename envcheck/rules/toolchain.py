@@ -100,13 +100,9 @@ def _links(situation: Situation, path: str) -> Iterator[Remedy]:
     """A link in a folder of one's own, which triton is told of; one beside the library."""
     if not path.startswith("/"):
         return
-    commands = (
-        'mkdir -p "$HOME/.local/lib/cuda"',
-        f'ln -sf {shlex.quote(path)} "$HOME/.local/lib/cuda/libcuda.so"',
-        f'ln -sf {shlex.quote(path)} "$HOME/.local/lib/cuda/libcuda.so.1"',
-        'export TRITON_LIBCUDA_PATH="$HOME/.local/lib/cuda"',
-    )
-    yield remedy("setting", "link-libcuda-own", *commands)
+    folder = posixpath.dirname(path)
+    link = f"ln -sf {shlex.quote(posixpath.join(folder, 'libcuda.so.1'))} ~/.cuda/libcuda.so"
+    yield remedy("setting", "link-libcuda-own", "mkdir -p ~/.cuda", link, "export TRITON_LIBCUDA_PATH=~/.cuda")
     if not situation.wsl:  # there the folder is mounted from Windows
-        link = posixpath.join(posixpath.dirname(path), "libcuda.so")
+        link = posixpath.join(folder, "libcuda.so")
         yield remedy("setting", "link-libcuda", _as_root(situation, f"ln -s libcuda.so.1 {shlex.quote(link)}"), root=True)
