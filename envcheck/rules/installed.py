@@ -7,21 +7,22 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 
 from packaging.version import Version
 
 from envcheck.matrix.load import Matrix
 from envcheck.matrix.packages import series
-from envcheck.matrix.torch_release import TorchBuild
+from envcheck.matrix.torch_release import Torch, TorchBuild
 from envcheck.model.finding import Finding, Remedy, Severity
 from envcheck.model.host import known
 from envcheck.model.plan import Clash
 from envcheck.model.text import Text
-from envcheck.model.versions import ComputeCapability, compute_capability
+from envcheck.model.versions import ComputeCapability, compute_capability, lenient_version
 from envcheck.rules.build import at_least, dotted, runs_code
 from envcheck.rules.make import error, finding, from_clash, info, remedy, warning
 from envcheck.rules.situation import Situation, TorchFact, part
-from envcheck.rules.target_environment import FRESH, built_from_source, in_conda, installer, vendors_build, wheel_cuda_major
+from envcheck.rules.target_environment import FRESH, built_from_source, in_conda, installer, released_torch, vendors_build, wheel_cuda_major
 
 _CU12, _CU13 = r"\bcu12", r"\bcu13"
 _CUDA_LABEL = r"\+cu(\d\d)\d$"
@@ -119,9 +120,15 @@ def _builds_of(torch: TorchFact, matrix: Matrix, arch: str) -> list[TorchBuild]:
     """The builds it may be; without its release, those of any release for its CUDA. A nightly or a vendor's build is in no table."""
     if torch.version and torch.version.is_prerelease:
         return []
-    release = matrix.torch(str(Version(torch.version.base_version))) if torch.version else None
+    release = _release(matrix, torch.raw) if torch.version else None
     candidates = [release] if release else list(matrix.torch_releases)
     return [build for found in candidates for build in found.builds if build.arch == arch and build.cuda and build.cuda[:2] == torch.cuda]
+
+
+@lru_cache(maxsize=1024)
+def _release(matrix: Matrix, raw: str) -> Torch | None:
+    version = lenient_version(raw)
+    return matrix.torch(str(Version(version.base_version))) if version else None
 
 
 def torch_pin(situation: Situation, matrix: Matrix) -> Iterator[Finding]:
@@ -130,13 +137,16 @@ def torch_pin(situation: Situation, matrix: Matrix) -> Iterator[Finding]:
     pin = installed.release.torch_pin if installed else None
     if installed is None or pin is None or torch is None or torch.version is None:
         return
+    released, wanted = released_torch(situation), lenient_version(pin)
+    if wanted is None or released == wanted:
+        return
     params = {"vllm": situation.installed_raw[:_SHOWN], "needed": pin, "present": torch.raw[:_SHOWN]}
     certain = installed.exact and not built_from_source(situation)
-    if torch.version.is_prerelease:
+    if released is None:
         if certain:  # no table holds this torch
-            severity = Severity.INFO if series(torch.version) == series(Version(pin)) else Severity.WARNING
+            severity = Severity.INFO if series(torch.version) == series(wanted) else Severity.WARNING
             yield finding("torch-vllm-mismatch", severity, "foreign", remedies=(), **params)
-    elif Version(torch.version.base_version) != Version(pin) and not vendors_build(situation):
+    elif not vendors_build(situation):
         severity = Severity.ERROR if certain else Severity.WARNING
         ways = _again(situation) if certain else (FRESH,)
         yield finding("torch-vllm-mismatch", severity, "detail", remedies=ways, **params)
@@ -256,7 +266,7 @@ def _by_index(situation: Situation, matrix: Matrix, variant: str) -> Iterator[Fi
 
 
 def _unset(variable: str) -> Remedy:
-    return remedy("setting", "unset-variable", f"unset {variable}", variable=variable)
+    return remedy("setting", "drop-variable", f"unset {variable}", variable=variable)
 
 
 def _wanted_major(situation: Situation, matrix: Matrix) -> int | None:

@@ -16,7 +16,7 @@ from envcheck.rules.target_environment import FRESH, removed
 
 _DECIDING = ("vllm", "torch")
 _SHOWN = 200
-_NO_PATH = remedy("setting", "unset-variable", "unset PYTHONPATH", variable="PYTHONPATH")
+_NO_PATH = remedy("setting", "drop-variable", "unset PYTHONPATH", variable="PYTHONPATH")
 
 
 def wrong_environment(situation: Situation, matrix: Matrix) -> Iterator[Finding]:

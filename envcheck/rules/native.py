@@ -29,10 +29,12 @@ def nccl(situation: Situation, matrix: Matrix) -> Iterator[Finding]:
         if told.version is None and len(situation.usable_gpus) > 1:
             yield warning("nccl-mismatch", "static", remedies=changed(situation, _project(situation, "nccl")))
         return
-    torch, release = _torch(situation, matrix)
     raw = text(told, "version") or _by_package(situation, "nccl")
     found = _only_version(raw) if raw else None
-    if torch is None or release is None or found is None:
+    if found is None:
+        return
+    torch, release = _torch(situation, matrix)
+    if torch is None or release is None:
         return
     needed = lenient_version(release.record.nccl or "")
     symbol = matrix.packages.nccl_symbol(torch, found)
@@ -47,13 +49,13 @@ def nccl(situation: Situation, matrix: Matrix) -> Iterator[Finding]:
 
 def cudnn(situation: Situation, matrix: Matrix) -> Iterator[Finding]:
     """The cuDNN that is loaded against the one torch was compiled with: the same major, and not older."""
-    torch, release = _torch(situation, matrix)
-    needed = lenient_version(release.record.cudnn or "") if release else None
-    if torch is None or release is None or needed is None:
-        return
     raw, where = _loaded_cudnn(situation)
     found = lenient_version(raw) if raw else None
     if found is None:
+        return
+    _, release = _torch(situation, matrix)
+    needed = lenient_version(release.record.cudnn or "") if release else None
+    if release is None or needed is None:
         return
     params = {"present": raw[:_SHOWN], "needed": str(needed), "torch": release.raw, "path": where[:200]}
     if found.major != needed.major:

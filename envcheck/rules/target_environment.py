@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 import shlex
+from functools import lru_cache
 
 from packaging.version import Version
 
 from envcheck.model.finding import Remedy
 from envcheck.model.host import known
+from envcheck.model.versions import lenient_version
 from envcheck.rules.make import remedy
 from envcheck.rules.situation import Situation, part
 
@@ -20,7 +22,12 @@ _VENDOR_LABEL = r"\+.*\bnv\d\d\.\d\d"
 
 def released_torch(situation: Situation) -> Version | None:
     """The installed torch's public version; None for a nightly, a vendor's build, or where it is not known."""
-    version = situation.torch.version if situation.torch else None
+    return _released(situation.torch.raw) if situation.torch and situation.torch.version else None
+
+
+@lru_cache(maxsize=1024)
+def _released(raw: str) -> Version | None:
+    version = lenient_version(raw)
     return None if version is None or version.is_prerelease else Version(version.base_version)
 
 
