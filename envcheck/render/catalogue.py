@@ -25,13 +25,19 @@ _LONGEST_PARAM = 600  # cells; a longer value is an attack or a mistake, and hid
 _LIST_SEPARATOR: dict[Lang, str] = {"en": ", ", "zh": "、"}
 
 
-class ExplainPage(msgspec.Struct, frozen=True):
-    """One finding code in full: what it is, why it happens, how to check it by hand, how to fix it. `why` and `check` may be empty."""
+class ExplainPage(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One finding code in full: what it is, why it happens, how to check it by hand, how to fix it, what not to do.
+
+    `fix` = steps, the least intrusive first; `avoid` = common advice that is wrong, each with the reason; `severity` = when the finding
+    is an `error`, a `warning` or an `info`, for those that it can be.
+    """
 
     what: str
-    fix: str
-    why: str = ""
-    check: str = ""
+    why: str
+    check: str
+    fix: list[str]
+    avoid: list[str]
+    severity: dict[Literal["error", "warning", "info"], str]
 
 
 def choose_language(option: str | None, env: Mapping[str, str]) -> Lang:

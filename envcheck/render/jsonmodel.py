@@ -231,14 +231,28 @@ class BatchError(msgspec.Struct, frozen=True):
 
 
 class ExplainOut(msgspec.Struct, frozen=True):
-    """One finding code in full."""
+    """One finding code in full.
+
+    `fix` and `avoid` = one step or one piece of wrong advice a line, the best or commonest first; `severity` = when it is an `error`, a
+    `warning`, an `info`; `reads` = the facts of the host that it rests on, by dotted path or part; `explains` = codes that only follow
+    from it where both are found, `explained_by` = the other way round; `settled_by` = what, seen on the host, leaves only a note of it.
+    """
 
     code: str
     title: str
+    theme: str
     what: str
     why: str
+    severity: dict[str, str]
+    detected_by: list[Literal["facts", "memory-budget", "output"]]
+    reads: list[str]
     check: str
     fix: str
+    avoid: str
+    explains: list[str]
+    explained_by: list[str]
+    settled_by: list[str]
+    sources: list[str]
     schema: str = EXPLAIN_SCHEMA
 
 

@@ -16,7 +16,6 @@ from envcheck.render.jsonmodel import (
     AccountOut,
     CheckOut,
     ClashOut,
-    ExplainOut,
     FactOut,
     FailureOut,
     FindingOut,
@@ -132,9 +131,3 @@ def check_out(report: CheckReport, catalogue: Catalogue, matrix_date: str) -> Ch
         plan=plan_out(report.plan, catalogue) if report.plan else None,
         matrix_date=matrix_date,
     )
-
-
-def explain_out(code: str, catalogue: Catalogue) -> ExplainOut | None:
-    """The page of a code; None where the vocabulary does not have it."""
-    page = catalogue.page(code)
-    return ExplainOut(code, catalogue.title(code), page.what, page.why, page.check, page.fix) if page else None

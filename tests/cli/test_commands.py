@@ -70,11 +70,6 @@ def test_an_empty_host_is_unknown_and_says_which_facts_are_missing(envcheck: Run
     assert "--set" in out
 
 
-def test_the_schema_of_explain_is_that_of_one_page_or_all(envcheck: Run) -> None:
-    one, every = json.loads(envcheck("explain", "--schema")[1])["anyOf"]
-    assert every == {"type": "array", "items": one}
-
-
 @pytest.mark.parametrize(
     ("words", "named"),
     [
@@ -247,24 +242,6 @@ def test_what_does_not_exist_is_one_clear_sentence(envcheck: Run, a10: str, word
     assert err.count("\n") == 1
 
 
-def test_explain_shows_a_page_in_both_languages(envcheck: Run) -> None:
-    status, english, _ = envcheck("explain", "driver-too-old-for-cuda")
-    assert status == 0
-    assert "525.60.13" in english
-    assert [part in english for part in ("What it is", "Why it happens", "How to check", "What to do")] == [True] * 4
-    assert "驱动" in envcheck("explain", "driver-too-old-for-cuda", "--lang", "zh")[1]
-    document = json.loads(envcheck("explain", "driver-too-old-for-cuda", "--json")[1])
-    assert document["schema"] == "envcheck.explain/1"
-    assert document["fix"]
-
-
-def test_explain_without_a_code_lists_the_vocabulary(envcheck: Run) -> None:
-    from envcheck.matrix.load import load
-
-    _, out, _ = envcheck("explain")
-    assert {line.split(":")[0] for line in out.splitlines() if not line.startswith(" ")} == set(load().codes)
-
-
 def test_the_shipped_facts_are_valid(envcheck: Run) -> None:
     status, out, err = envcheck("matrix", "validate", "--json")
     assert (status, err) == (0, ""), out
@@ -288,20 +265,6 @@ def test_a_fault_in_the_facts_is_shown_with_its_place(envcheck: Run, tmp_path: P
     assert status == 4
     assert answer["directory"] == str(copy)
     assert any(problem["file"].endswith("torch.json") and "relased" in problem["what"] for problem in answer["problems"])
-
-
-@pytest.mark.parametrize("lang", ["en", "zh"])
-def test_no_explain_page_is_wider_than_80_cells(lang: str) -> None:
-    from envcheck.render.catalogue import Catalogue
-    from envcheck.render.explain_text import explain_text
-    from envcheck.render.jsonout import explain_out
-    from envcheck.render.layout import cells
-
-    catalogue = Catalogue(lang)  # type: ignore[arg-type]
-    for code in catalogue.codes():
-        page = explain_out(code, catalogue)
-        assert page is not None
-        assert max(map(cells, explain_text(page, catalogue).splitlines())) <= 80, code
 
 
 def test_our_own_interpreter_is_not_taken_for_a_recorded_host_s(envcheck: Run, tmp_path: Path) -> None:

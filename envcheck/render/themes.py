@@ -1,0 +1,157 @@
+"""The vocabulary of findings by theme, each theme from its root to what follows: the order in which people look."""
+
+from __future__ import annotations
+
+# (theme, its codes); a theme's title is the catalogue's `theme.<name>`.
+THEMES: tuple[tuple[str, tuple[str, ...]], ...] = (
+    (
+        "hardware",
+        (
+            "no-gpu",
+            "non-nvidia-accelerator",
+            "jetson-needs-special-build",
+            "gpu-fault",
+            "gpu-hidden",
+            "mixed-gpus",
+            "mig-device-selection",
+            "mig-memory",
+            "vgpu-limits",
+            "gpu-too-old",
+        ),
+    ),
+    (
+        "driver",
+        (
+            "driver-not-loaded",
+            "nouveau-loaded",
+            "secure-boot-blocks-module",
+            "open-kernel-module-required",
+            "pci-bar-not-mapped",
+            "driver-older-than-gpu",
+            "nvml-driver-library-mismatch",
+            "nvml-not-loadable",
+            "device-not-detected",
+            "cuda-init-failed",
+            "driver-too-old-for-cuda",
+            "driver-too-old-for-ptx",
+            "driver-minor-compat",
+            "driver-known-bad",
+            "driver-end-of-life",
+        ),
+    ),
+    (
+        "container",
+        (
+            "container-gpu-not-injected",
+            "container-device-access-lost",
+            "container-requires-newer-cuda",
+            "container-toolkit-missing",
+            "container-toolkit-too-old",
+            "cuda-compat-shadowing",
+            "registry-unreachable",
+        ),
+    ),
+    (
+        "system",
+        (
+            "no-wheel-for-platform",
+            "glibc-too-old",
+            "libstdcxx-too-old",
+            "python-unsupported",
+            "kernel-too-old",
+            "wsl-driver-shadowed",
+            "wsl-limits",
+            "disk-full",
+            "host-memory-too-small",
+            "port-in-use",
+        ),
+    ),
+    (
+        "packages",
+        (
+            "wrong-environment",
+            "torch-cpu-build",
+            "vllm-extension-not-loaded",
+            "cuda-major-mismatch",
+            "torch-vllm-mismatch",
+            "mixed-cuda-major-wheels",
+            "gpu-arch-not-in-torch-build",
+            "gpu-arch-not-in-vllm-build",
+            "torchvision-mismatch",
+            "flash-attn-mismatch",
+            "flashinfer-mismatch",
+            "nccl-mismatch",
+            "cudnn-mismatch",
+            "transformers-mismatch",
+            "numpy-mismatch",
+            "pynvml-shadowed",
+            "known-bad-package",
+            "dependency-conflict",
+            "python-module-missing",
+        ),
+    ),
+    (
+        "compilation",
+        (
+            "library-path-pollution",
+            "compiler-missing-for-jit",
+            "python-headers-missing",
+            "libcuda-symlink-missing",
+            "nvcc-missing-for-jit",
+            "triton-ptxas-too-old",
+            "cuda-home-malformed",
+            "multiple-cuda-toolkits",
+            "gcc-unsupported-by-nvcc",
+            "source-build-cuda-mismatch",
+        ),
+    ),
+    ("installing", ("torch-backend-mismatch", "mirror-missing-package", "wheel-url-missing", "matrix-stale")),
+    (
+        "several",
+        (
+            "parallel-size-invalid",
+            "fabric-manager-not-ready",
+            "p2p-broken",
+            "shm-too-small",
+            "nccl-misconfigured",
+            "gpu-load-uneven",
+            "startup-timeout",
+        ),
+    ),
+    (
+        "memory",
+        (
+            "gpu-memory-busy",
+            "gpu-memory-below-utilization",
+            "oom-weights",
+            "oom-profile-run",
+            "oom-multimodal-profiling",
+            "kv-cache-too-small",
+            "oom-sampler-warmup",
+            "oom-cuda-graphs",
+            "oom-runtime",
+            "engine-bug-workspace",
+        ),
+    ),
+    (
+        "model",
+        (
+            "model-unsupported-by-release",
+            "model-inspection-failed",
+            "model-hub-unreachable",
+            "weights-missing",
+            "bf16-unsupported-gpu",
+            "fp8-unsupported-gpu",
+            "quantization-unsupported-gpu",
+            "context-length-over-model",
+            "context-length-exceeded",
+        ),
+    ),
+    ("settings", ("v1-unsupported-gpu", "engine-choice-ignored", "flag-not-in-release", "flag-value-invalid")),
+    ("security", ("server-exposed", "trust-remote-code", "release-vulnerable")),
+)
+
+
+def theme_of(code: str) -> str:
+    """The theme of a code; empty for one of none."""
+    return next((theme for theme, codes in THEMES if code in codes), "")
