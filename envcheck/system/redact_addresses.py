@@ -26,23 +26,29 @@ _VERSION_BEFORE = re.compile(
     rf"|\b{_LIBRARY}[\w.+-]*[\"'\])]{{0,2}}\s*[:=(,]?\s*[\"'(]?)$",
     re.IGNORECASE,
 )
+# A folder of a version lies in one of a program; machines have folders too, where file systems are mounted by name.
+_SOFTWARE_BEFORE = re.compile(
+    r"/(?:[\w.+-]*(?:cuda|cudnn|cublas|cufft|curand|cusp|cusolver|nvidia|nvhpc|nvshmem|nccl|tensorrt|hpcx|ofed|openmpi|ucx|rocm)[\w.+-]*|lib[\w.+-]*|gcc|python|releases?|opt|software|modules?|apps?)/$",
+    re.I,
+)
 _NAME_BEFORE = re.compile(r"([a-z][a-z0-9+]*)[-_]$", re.IGNORECASE)  # `nvidia_cublas_cu12-12.4.5.8`
 _MACHINE_WORDS = "ip ipv4 host node addr address server inet gw gateway dns peer pod vm ecs ins worker master from to via src dst eth0"
 _MACHINES = frozenset(_MACHINE_WORDS.split())
 _VERSION_AFTER = re.compile(
-    r"[-+~](?:\d+\+|[a-z])|rc\d|\.(?:dist-info|egg-info|data|whl|tar|so|zip|deb|rpm|conda|json)\b|-\d+\.(?:el|al)\d", re.I
+    r"[+~]\w|-\d+\+|-(?:py|cp|linux|h[0-9a-f]{6}|\d+_)|rc\d|\.(?:dist-info|egg-info|data|whl|tar|so|zip|deb|rpm|conda|json)\b|-\d+\.(?:el|al)\d",
+    re.I,
 )
 _ADDRESS_AFTER = re.compile(r":\d{2,5}\b|/\d{1,2}(?![\w.])")
 _RANGE_BEFORE = re.compile(r"(?:\d{1,3}\.){3}\d{1,3}\s*-\s*$")
-# What the standards set aside for examples, so that a stand-in is never taken for somebody's; two million places are enough.
 _CLOUDS = frozenset({"100.100.100.200", "fd00:ec2::254"})  # where a cloud tells every machine about itself
+# What the standards set aside for examples, so that a stand-in is never taken for somebody's address.
 _EXAMPLES = ("192.0.2.", "198.51.100.", "203.0.113.")
-_LOCAL_NAMES = re.compile(r"(?:version|ver|release|driver|cuda|glibc|kernel|toolkit|commit)$", re.IGNORECASE)
+_OF_VERSIONS = re.compile(r"(?:^|_)(?:version|ver|release|driver|cuda|glibc|kernel|toolkit|commit)$", re.IGNORECASE)
 
 
 def names_version(name: str) -> bool:
     """Whether a field or variable of this name holds a version."""
-    return _LOCAL_NAMES.search(name) is not None or "VERSION" in name.upper()
+    return _OF_VERSIONS.search(name) is not None or "VERSION" in name.upper()
 
 
 def addresses(text: str, rename: Rename, *, version: bool = False) -> str:
@@ -111,5 +117,4 @@ def _reads_as_version(found: re.Match[str]) -> bool:
     named = _NAME_BEFORE.search(before)
     if named:
         return named[1].lower() not in _MACHINES
-    # A folder named by a version; two slashes begin the name of a machine.
-    return re.search(r"(?:^|[\w.:\s\"'=])/$", before) is not None and re.match(r"/|$|[\s\"':,]", after) is not None
+    return _SOFTWARE_BEFORE.search(before) is not None and re.match(r"/|$|[\s\"':,]", after) is not None

@@ -40,6 +40,10 @@ ABOUT_ADDRESSES = [
     "route add {}/16",
     "nvidia-dcgm {}:9400",
     "ip-{}",
+    "{}-eth0",
+    "/nfs/{}/models",
+    "/env/{}/x",
+    "server {}",
     "10.0.0.1-{}",
 ]
 
@@ -148,6 +152,14 @@ def test_no_address_of_version_6_stays(number: int, about: str, full: bool) -> N
 def test_no_hardware_address_stays(raw: bytes, sign: str, upper: bool) -> None:
     text = raw.hex(sign).upper() if upper else raw.hex(sign)
     assert text not in Redactor().text(f"link/ether {text} brd")
+
+
+@given(
+    address=ADDRESSES,
+    name=st.sampled_from(["MASTER_ADDR", "RAY_HEAD_SERVER", "KUBERNETES_SERVICE_HOST", "http_proxy", "VLLM_HOST_IP", "X"]),
+)
+def test_no_address_stays_in_a_variable(address: str, name: str) -> None:
+    assert Redactor().variable(name, address) == "192.0.2.1"
 
 
 def test_the_same_address_has_the_same_stand_in_everywhere() -> None:
