@@ -30,7 +30,8 @@ def malformed(situation: Situation, *, needed: bool, toolkit: str) -> Iterator[F
 def _value(situation: Situation) -> tuple[str, str]:
     told = situation.host.cuda_home
     if value := text(told, "value"):
-        return text(told, "variable") or "CUDA_HOME", value
+        named = text(told, "variable")
+        return named if named in _VARIABLES else "CUDA_HOME", value
     environment = known(situation.host.environment) or {}
     return next(((name, environment[name]) for name in _VARIABLES if environment.get(name)), ("CUDA_HOME", ""))
 

@@ -67,7 +67,7 @@ def missing_nvcc(situation: Situation, matrix: Matrix, release: Release, *, inst
 def _toolkits(listed: Iterable[Toolkit]) -> tuple[Found, ...]:
     return tuple(
         Found(
-            (known(entry.path) or "")[:_SHOWN],
+            path if len(path := known(entry.path) or "") <= _SHOWN else "",  # half a path would be another one
             numbers(known(entry.version) or ""),
             None if entry.selected_by is msgspec.UNSET else tuple(known(entry.selected_by) or ()),
         )
