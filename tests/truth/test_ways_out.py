@@ -53,13 +53,13 @@ def ask(matrix: Matrix, facts: Facts, vllm: str | None, *, remedies: bool = Fals
 
 
 def recommended(judgement: Judgement, facts: Facts) -> Iterator[tuple[str, Facts]]:
-    """Each release that a remedy names, with the host as the remedy would have it."""
+    """Each release that a remedy names as one that runs, with the host as the remedy would have it."""
     for finding in judgement.findings:
         for way in finding.remedies:
             release, driver = way.note.params.get("vllm"), way.note.params.get("driver")
-            if way.kind == "other-wheel":
+            if release is not None and way.kind == "other-wheel":
                 yield str(release), facts
-            elif way.kind == "driver" and release is not None:
+            elif release is not None and way.kind == "driver":
                 yield str(release), {**facts, "driver": {"version": driver}}
 
 
