@@ -93,7 +93,7 @@ def _among(situation: Situation, matrix: Matrix, folders: list[LoaderFolder], wa
         if present is None:
             continue
         params = {
-            "library": library[:_SHOWN],
+            "library": conflict.library if present else library[:_SHOWN],
             "folder": folder.path[:_SHOWN],
             "present": dotted(present) if present else "?",
             "needed": dotted(wanted.versions.get(conflict.follows, ())),
