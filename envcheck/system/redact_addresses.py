@@ -35,7 +35,7 @@ _NAME_BEFORE = re.compile(r"([a-z][a-z0-9+]*)[-_]$", re.IGNORECASE)  # `nvidia_c
 _MACHINE_WORDS = "ip ipv4 host node addr address server inet gw gateway dns peer pod vm ecs ins worker master from to via src dst eth0"
 _MACHINES = frozenset(_MACHINE_WORDS.split())
 _VERSION_AFTER = re.compile(
-    r"[+~]\w|-\d+\+|-(?:py|cp|linux|h[0-9a-f]{6}|\d+_)|rc\d|\.(?:dist-info|egg-info|data|whl|tar|so|zip|deb|rpm|conda|json)\b|-\d+\.(?:el|al)\d",
+    r"[+~]\w|-\d+\+|-(?:microsoft|generic|azure|aws|gcp|oracle|nvidia|tegra|amd64|arm64|py|cp|linux|h[0-9a-f]{6}|\d+_)|rc\d|\.(?:dist-info|egg-info|data|whl|tar|so|zip|deb|rpm|conda|json)\b|-\d+\.(?:el|al)\d",
     re.I,
 )
 _ADDRESS_AFTER = re.compile(r":\d{2,5}\b|/\d{1,2}(?![\w.])")

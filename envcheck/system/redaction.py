@@ -24,6 +24,7 @@ _IDENTITY = re.compile(
 )
 _SERIAL_FILES = ("_serial", "_asset_tag", "/serial", "/serial_number")
 _HOSTNAME_FILES = ("/etc/hostname", "/proc/sys/kernel/hostname", "/etc/HOSTNAME")
+_VERSION_FILES = ("/version", "/osrelease", "/version.txt", "_version")
 _AZURE = "7783-7084-3265-9085-8269-3286-77"  # the same on every machine of Azure
 _SHOWN = 2000  # characters that a fact shows of a value
 _SHORTEST_KEY = 8  # a shorter value may be a word
@@ -114,7 +115,7 @@ class Redactor:
             return text.replace(text.strip(), self.names.whole(text)) if text.strip() else text
         if path.endswith(_SERIAL_FILES):
             return self._serial(text)
-        return self.text(text)
+        return self.text(text, version=path.endswith(_VERSION_FILES))
 
     def _serial(self, text: str) -> str:
         """A word without digits names the maker; so does what stands before the number of a machine at Google."""

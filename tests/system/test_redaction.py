@@ -82,6 +82,8 @@ ABOUT_VERSIONS = [
     "cuDNN {}",
     "driver {}",
     "tensorrt-{}",
+    "/lib/modules/{}-microsoft-standard-WSL2/build",
+    "Linux version {}-custom (gcc",
 ]
 
 
@@ -302,6 +304,11 @@ def test_no_identifier_of_a_machine_stays(uuid: str) -> None:
     for path in ("/sys/class/dmi/id/product_uuid", "/etc/machine-id", "/proc/cmdline"):
         for text in (uuid, uuid.upper(), uuid.replace("-", "")):
             assert text.encode() not in redactor.content(path, f"{text}\n".encode())
+
+
+@pytest.mark.parametrize("path", ["/sys/module/nvidia/version", "/proc/sys/kernel/osrelease"])
+def test_a_file_that_holds_a_version_holds_no_address(path: str) -> None:
+    assert Redactor().content(path, b"12.4.5.8\n") == b"12.4.5.8\n"
 
 
 def test_how_clouds_are_told_stays() -> None:
