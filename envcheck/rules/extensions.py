@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from functools import lru_cache
-from urllib.parse import unquote
 
 import msgspec
 from packaging.version import Version
@@ -78,7 +77,7 @@ class BuiltFor(msgspec.Struct, frozen=True):
 @lru_cache(maxsize=1024)
 def built_for(text: str) -> BuiltFor | None:
     """The build that a version's local label, or a wheel's name in a URL, tells."""
-    found = re.search(_BUILT_FOR, unquote(text[:1024]))
+    found = re.search(_BUILT_FOR, text[:1024].replace("%2B", "+").replace("%2b", "+"))
     if found is None:
         return None
     torch = (int(found[2]), int(found[3])) if found[2] else None

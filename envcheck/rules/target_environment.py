@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shlex
 from functools import lru_cache
 
 from packaging.version import Version
@@ -75,6 +74,8 @@ def removed(situation: Situation, *packages: str) -> tuple[Remedy, ...]:
 
 def installer(situation: Situation, verb: str, *words: str) -> str:
     """`uv pip …` where uv is at hand, else pip of the interpreter; words quoted."""
+    import shlex  # noqa: PLC0415  # only what is found fault with is quoted
+
     tools = known(situation.host.tools) or {}
     uv = bool(tools.get("uv")) or "uv" in situation.packages or part(situation.host.python, "environment") == "uv"
     quoted = " ".join(shlex.quote(word) for word in words)
