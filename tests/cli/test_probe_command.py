@@ -35,6 +35,14 @@ def test_a_recording_is_a_host_again(envcheck: Run, tmp_path: Path) -> None:
     assert "s3cret" not in "".join(path.read_text() for path in (tmp_path / "copy").glob("*.json"))
 
 
+def test_a_recording_of_a_chosen_interpreter_names_it_again(envcheck: Run, tmp_path: Path) -> None:
+    folder = str(tmp_path / "copy")
+    err = envcheck("probe", "--host", A10, "--python", "/root/vllm", "--record", folder)[2]
+    assert f"`envcheck check --host {folder} --python /root/vllm`" in " ".join(err.split())
+    again = envcheck("probe", "--host", folder, "--python", "/root/vllm", "--explain", "packages.torch")[1]
+    assert again == envcheck("probe", "--host", A10, "--python", "/root/vllm", "--explain", "packages.torch")[1]
+
+
 def test_an_earlier_recording_needs_force(envcheck: Run, tmp_path: Path) -> None:
     folder = str(tmp_path / "copy")
     assert envcheck("probe", "--host", A10, "--record", folder)[0] == 0

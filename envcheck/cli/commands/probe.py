@@ -79,7 +79,8 @@ def _record(visit: Visit, folder: str, force: bool, asked: Common) -> None:
     """Write the recording and say on standard error what is in it."""
     if visit.recording is None:
         return
-    from envcheck.render.record_text import record_text
+    from envcheck.render.record_text import RecordSummary, record_text
 
-    recorded = visit.recording.write(folder, force=force)
-    to_stderr(record_text(folder, recorded.files, recorded.left_out, recorded.replaced, asked.catalogue))
+    made = visit.recording.write(folder, force=force)
+    python = made.redactor.text(asked.python) if asked.python else None
+    to_stderr(record_text(RecordSummary(folder, made.files, made.left_out, made.replaced, python), asked.catalogue))
