@@ -31,6 +31,7 @@ from envcheck.render.jsonmodel import (
     SuggestionOut,
 )
 from envcheck.render.serve_text import serve_argv
+from envcheck.render.undecided_text import undecided_sentence
 
 
 def findings_out(findings: Iterable[Finding], catalogue: Catalogue) -> list[FindingOut]:
@@ -125,7 +126,7 @@ def check_out(report: CheckReport, catalogue: Catalogue, matrix_date: str) -> Ch
         newest=report.newest,
         engine=report.engine,
         binding=clash_out(report.binding, catalogue, report.binding_release) if report.binding else None,
-        undecided=[catalogue.text(text) for text in report.undecided],
+        undecided=[undecided_sentence(text, catalogue) for text in report.undecided],
         findings=findings_out(report.findings, catalogue),
         host=report.host,
         plan=plan_out(report.plan, catalogue) if report.plan else None,

@@ -1,4 +1,4 @@
-"""The deciding facts that are not known: why, and how to state them."""
+"""The deciding facts that are not known: why they decide, how to find them out, how to state them."""
 
 from __future__ import annotations
 
@@ -8,17 +8,32 @@ from msgspec import UnsetType
 
 from envcheck.model.host import HostReport
 from envcheck.model.text import Text
+from envcheck.render.catalogue import Catalogue
 from envcheck.render.page import Page
+
+_PREFIX = "undecided."
 
 
 def write_undecided(page: Page, undecided: Sequence[Text], host: HostReport) -> None:
-    """Each fact with what to type, and why it could not be read; nothing where all are known."""
+    """Each fact with why it decides, why it could not be read, and what to type; nothing where all are known."""
     if not undecided:
         return
     page.heading("check.undecided")
     for text in undecided:
-        why = _why_unknown(host, text.key.removeprefix("undecided."))
+        why = _why_unknown(host, text.key.removeprefix(_PREFIX))
         page.write(page.catalogue.text(text) + (page.catalogue.say("check.undecided-why", why=why) if why else ""), "    ", first="  - ")
+        for step in _steps(text):
+            page.write(page.catalogue.text(step), "    ")
+
+
+def undecided_sentence(text: Text, catalogue: Catalogue) -> str:
+    """The same of one fact as one sentence after the other."""
+    return " ".join(catalogue.text(each) for each in (text, *_steps(text)))
+
+
+def _steps(text: Text) -> tuple[Text, ...]:
+    """Where to look, and how to state it."""
+    return tuple(Text(f"undecided-{step}.{text.key.removeprefix(_PREFIX)}", text.params) for step in ("how", "set"))
 
 
 def _why_unknown(host: HostReport, path: str) -> str | None:

@@ -114,7 +114,8 @@ def test_unknown_says_why_and_what_to_type(report: CheckReport, host: HostReport
         undecided=(Text("undecided.gpus.compute_capability"), Text("undecided.driver.version")),
     )
     text = " ".join(check_text(changed, EN, View()).split())
-    assert "`--set gpus.0.name='NVIDIA A10'` (could not be read: NVML: Timeout)" in text
+    assert "only. (could not be read: NVML: Timeout) Look: `nvidia-smi -L`" in text
+    assert "State it: `--set gpus.0.name='NVIDIA A10'`" in text
     assert "`--set driver.version=580.95.05`" in text
 
 
