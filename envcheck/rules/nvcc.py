@@ -47,21 +47,21 @@ def cuda_compiler(situation: Situation, matrix: Matrix, release: Release, *, ins
     used = _chosen(toolkits or ())
     yield from malformed(situation, needed=bool(kernels or source), toolkit=_newest(toolkits or ()))
     if kernels and toolkits is not None:
-        yield from _nvcc(situation, matrix, release, kernels[0], toolkits, used)
+        yield from _nvcc(situation, matrix, release, kernels, toolkits, used)
     if used is not None and used.cuda and (kernels or source):
         yield from _gcc(situation, matrix, used)
     if toolkits and len(toolkits) > 1:
         yield from _several(situation, toolkits, used, needed=bool(kernels or source))
 
 
-def missing_nvcc(situation: Situation, matrix: Matrix, release: Release, *, installed: bool = False) -> KernelCompilation | None:
-    """What a start of a release would have compiled here without an nvcc that can, for plans: its `variable` set to `off` avoids that."""
+def missing_nvcc(situation: Situation, matrix: Matrix, release: Release, *, installed: bool = False) -> tuple[KernelCompilation, ...]:
+    """What a start of a release would have compiled here without an nvcc that can, for plans: their `variable` set to `off` avoids that."""
     if situation.host.toolkits is msgspec.UNSET:
-        return None
+        return ()
     kernels = compiled_here(situation, matrix, release, installed=installed)
     toolkits = _toolkits(situation.host.toolkits or ())
-    lacking = (entry for entry in kernels if any(True for _ in _nvcc(situation, matrix, release, entry, toolkits, _chosen(toolkits))))
-    return next(lacking, None)
+    used = _chosen(toolkits)
+    return tuple(entry for entry in kernels if any(True for _ in _nvcc(situation, matrix, release, (entry,), toolkits, used)))
 
 
 def _toolkits(listed: Iterable[Toolkit]) -> tuple[Found, ...]:
@@ -98,30 +98,48 @@ def _nvcc(
     situation: Situation,
     matrix: Matrix,
     release: Release,
-    kernel: KernelCompilation,
+    kernels: tuple[KernelCompilation, ...],
     toolkits: tuple[Found, ...],
     used: Found | None,
 ) -> Iterator[Finding]:
     code = "nvcc-missing-for-jit"
-    params = {"vllm": release.raw, "package": kernel.package, "kernel": kernel.id}
-    ways = (*_without(kernel), *precompiled(situation, kernel, release))
     if not toolkits:
         if not (known(situation.host.tools) or {}).get("nvcc"):
-            yield warning(code, remedies=ways, **params)
+            yield warning(code, remedies=_ways(situation, release, kernels), **_named(release, kernels))
         return
     if used is None:
         if all(toolkit.selected_by == () for toolkit in toolkits) and (path := _newest(toolkits)):
             export = remedy("setting", "set-cuda-home", f"export CUDA_HOME={shlex.quote(path)}", path=path)
-            yield warning(code, "unselected", remedies=(export, *ways), path=path, **params)
+            ways = (export, *_ways(situation, release, kernels))
+            yield warning(code, "unselected", remedies=ways, path=path, **_named(release, kernels))
         return
-    if used.cuda is None or within(kernel.passes_by, release.version):
-        return
-    for capability in situation.capabilities:
-        needed = _needed(matrix, kernel, capability)
-        if needed and used.cuda[:2] < (numbers(needed) or ()):
-            told = {"present": dotted(used.cuda[:2]), "needed": needed, "capability": str(capability), "path": used.path or "nvcc"}
-            yield warning(code, "too-old", remedies=ways, **told, **params)
+    for capability in situation.capabilities if used.cuda else ():
+        lacking = {entry: cuda for entry in kernels if (cuda := _lacks(matrix, entry, release, capability, used.cuda or ()))}
+        if lacking:
+            told = {"present": dotted((used.cuda or ())[:2]), "capability": str(capability), "path": used.path or "nvcc"}
+            needed = max(lacking.values(), key=lambda cuda: numbers(cuda) or ())
+            concerned = tuple(lacking)
+            yield warning(
+                code, "too-old", remedies=_ways(situation, release, concerned), needed=needed, **told, **_named(release, concerned)
+            )
             return
+
+
+def _named(release: Release, kernels: tuple[KernelCompilation, ...]) -> dict[str, str]:
+    packages = dict.fromkeys(entry.package for entry in kernels)
+    return {"vllm": release.raw, "package": ", ".join(packages), "kernel": ", ".join(entry.id for entry in kernels)}
+
+
+def _ways(situation: Situation, release: Release, kernels: tuple[KernelCompilation, ...]) -> tuple[Remedy, ...]:
+    """The server without these kernels, then the packages that bring them."""
+    bring = (way for entry in kernels for way in precompiled(situation, entry, release))
+    return (*(way for entry in kernels for way in _without(entry)), *bring)
+
+
+def _lacks(matrix: Matrix, kernel: KernelCompilation, release: Release, capability: ComputeCapability, cuda: tuple[int, ...]) -> str | None:
+    """The toolkit that these kernels need on a GPU, where this one is older and vLLM does not go without them."""
+    needed = None if within(kernel.passes_by, release.version) else _needed(matrix, kernel, capability)
+    return needed if needed and cuda[:2] < (numbers(needed) or ()) else None
 
 
 def _needed(matrix: Matrix, kernel: KernelCompilation, capability: ComputeCapability) -> str | None:

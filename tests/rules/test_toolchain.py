@@ -114,10 +114,16 @@ def test_a_plan_learns_what_to_switch_off(ask: Ask, matrix: Matrix) -> None:
     newest = without.release
     assert newest is not None
     missing = missing_nvcc(without.situation, matrix, newest)
-    assert missing is not None
-    assert (missing.variable, missing.off) == ("VLLM_USE_FLASHINFER_SAMPLER", "0")
-    assert missing_nvcc(beside.situation, matrix, newest) is None
-    assert missing_nvcc(ask("a100", {}).situation, matrix, newest) is None
+    assert [(entry.variable, entry.off) for entry in missing] == [("VLLM_USE_FLASHINFER_SAMPLER", "0")]
+    assert missing_nvcc(beside.situation, matrix, newest) == ()
+    assert missing_nvcc(ask("a100", {}).situation, matrix, newest) == ()
+
+
+def test_all_that_would_be_compiled_is_switched_off(ask: Ask) -> None:
+    gpu = [{"index": 0, "name": "NVIDIA H20", "compute_capability": "9.0", "memory_mib": 97871}]
+    config = {"quantization_config": {"quant_method": "fp8", "weight_block_size": [128, 128]}}
+    typed = commands(ask("a100", {"gpus": gpu, "toolkits": []}, vllm="0.21.0", model_config=config), "nvcc-missing-for-jit")
+    assert typed[:2] == ["export VLLM_USE_DEEP_GEMM=0", "export VLLM_USE_FLASHINFER_SAMPLER=0"]
 
 
 HOSTILE = (
