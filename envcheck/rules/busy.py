@@ -97,7 +97,9 @@ def _ways(situation: Situation, matrix: Matrix, full: list[GpuFact], hit: GpuFac
 
 
 def unified(situation: Situation, matrix: Matrix) -> Iterator[Finding]:
-    """GPUs whose memory is the host's own: what the system uses is missing for the model."""
+    """GPUs whose memory is the host's own: what the system uses is missing for a model that is to be served."""
+    if not planned(situation):
+        return
     for gpu in situation.usable_gpus:
         shared = gpu.told.unified_memory is True or (gpu.model is not None and gpu.model.unified_memory)
         if shared and not is_jetson(gpu):  # of a Jetson nothing is planned

@@ -62,7 +62,7 @@ def _memory(situation: Situation, matrix: Matrix, slices: list[GpuFact]) -> Find
     if found and told_gib > slice_gib * limits["mig-memory-of-board-ratio"]:
         return warning("mig-memory", "board", told_gib=round(told_gib, 1), remedies=(remedy("setting", "slice-memory"),), **params)
     sequences = _sequences(situation, matrix, gpu.name, board_gib, slice_gib)
-    if slice_gib and sequences:
+    if sequences and 0 < slice_gib < limits["mig-defaults-gib"]:
         ways = (remedy("setting", "slice-sequences", sequences=min(sequences)),)
         return warning("mig-memory", "defaults", sequences=max(sequences), remedies=ways, **params)
     if 0 < slice_gib < limits["mig-slice-small-gib"]:

@@ -35,10 +35,10 @@ def peer_access(situation: Situation, matrix: Matrix) -> Iterator[Finding]:
         )
     elif _redirected(situation, gpus, pairs):
         yield warning("p2p-broken", remedies=_around(situation))
-    elif apart := next((pair for pair in pairs if known(pair.p2p) not in (None, "ok", "unknown")), None):
+    elif several and (apart := next((pair for pair in pairs if known(pair.p2p) not in (None, "ok", "unknown")), None)):
         server = all(gpu.model is not None and gpu.model.kind == "data-center" for gpu in gpus)
         # Consumer boards have no peer access by design; of data-centre boards it is taken away by someone.
-        make, key = (warning, "taken") if server and several else (info, "none")
+        make, key = (warning, "taken") if server else (info, "none")
         yield make("p2p-broken", key, a=apart.a, b=apart.b, reason=known(apart.p2p))
 
 

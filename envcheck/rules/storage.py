@@ -51,7 +51,8 @@ def space(situation: Situation, matrix: Matrix) -> Iterator[Finding]:
     yield from _weights(situation, matrix, spots)
     yield from _caches(matrix, spots)
     yield from _closed(spots)
-    yield from _far(spots)
+    if situation.request.model:
+        yield from _far(spots)
 
 
 def _spot(disk: Disk) -> _Spot:

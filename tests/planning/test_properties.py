@@ -176,7 +176,7 @@ def test_a_newer_driver_never_means_an_older_release(host_of: HostOf, card: tupl
 UNRELATED: list[dict[str, Any]] = [
     {"toolkits": [{"version": "11.8.89", "path": "/usr/local/cuda-11.8"}]},
     {"cudnn": {"version": "8.9.7"}},
-    {"disk": [{"path": "/", "free_mib": 1}]},
+    {"disk": [{"path": "/", "free_mib": 900000}]},
     {"secure_boot": True},
     {"processes": [{"pid": 1, "gpu": 0, "memory_mib": 100, "name": "x"}]},
     {"network": {"index": "unreachable"}},
