@@ -114,11 +114,11 @@ def _nvcc(
             yield warning(code, "unselected", remedies=ways, path=path, **_named(release, kernels))
         return
     for capability in situation.capabilities if used.cuda else ():
-        lacking = {entry: cuda for entry in kernels if (cuda := _lacks(matrix, entry, release, capability, used.cuda or ()))}
+        lacking = [(entry, cuda) for entry in kernels if (cuda := _lacks(matrix, entry, release, capability, used.cuda or ()))]
         if lacking:
             told = {"present": dotted((used.cuda or ())[:2]), "capability": str(capability), "path": used.path or "nvcc"}
-            needed = max(lacking.values(), key=lambda cuda: numbers(cuda) or ())
-            concerned = tuple(lacking)
+            needed = max((cuda for _, cuda in lacking), key=lambda cuda: numbers(cuda) or ())
+            concerned = tuple(entry for entry, _ in lacking)
             yield warning(
                 code, "too-old", remedies=_ways(situation, release, concerned), needed=needed, **told, **_named(release, concerned)
             )
