@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from envcheck.matrix.load import Matrix
 from envcheck.model.finding import Finding, Remedy
@@ -11,7 +11,9 @@ from envcheck.rules.make import error, remedy, warning
 from envcheck.rules.situation import Situation
 from envcheck.rules.spread import Spread, config_of, spread_of
 from envcheck.sizing.fields import integer, mapping, word
-from envcheck.sizing.spec import Dimensions
+
+if TYPE_CHECKING:
+    from envcheck.sizing.spec import Dimensions
 
 _SIZES = ("tensor_parallel_size", "pipeline_parallel_size", "data_parallel_size")
 _GROUPED = ("awq", "gptq")  # formats whose scales belong to groups of inputs that must not be cut
@@ -33,6 +35,8 @@ def parallel_size(situation: Situation, matrix: Matrix) -> Iterator[Finding]:
     yield from _on_host(situation, spread)
     config = config_of(situation, matrix)
     if config:
+        from envcheck.sizing.spec import Dimensions  # noqa: PLC0415  # a check without a model never needs it
+
         yield from _of_model(situation, spread, Dimensions.from_config(config))
 
 

@@ -14,8 +14,6 @@ from envcheck.rules.make import error, info, remedy, warning
 from envcheck.rules.situation import Situation
 from envcheck.rules.spread import config_of, release_of
 from envcheck.sizing.fields import items, mapping, word
-from envcheck.sizing.quantization import in_name
-from envcheck.sizing.spec import Dimensions
 
 _HALF, _SINGLE = ("half", "float16"), ("float32", "float")
 _FP8_CACHES = ("fp8", "fp8_e4m3")
@@ -88,7 +86,7 @@ def _ways(matrix: Matrix, method: str, oldest: ComputeCapability, release: Relea
 def _fp8_kernels(matrix: Matrix, release: Release, oldest: ComputeCapability, config: Mapping[str, Any]) -> Iterator[Finding]:
     """FP8 weights that a release takes by its own floor, and yet has no kernel for here; below 8.9 it runs them weight-only."""
     blocks = bool(items(mapping(config, "quantization_config"), "weight_block_size"))
-    experts = bool(config) and Dimensions.from_config(config).experts is not None
+    experts = bool(config) and _has_experts(config)
     uses: tuple[tuple[KernelUse, bool], ...] = (("experts", experts), ("blocks", blocks))
     for use, there in uses:
         limit = matrix.quantization.limit(use, release.version, oldest) if there else None
@@ -100,6 +98,12 @@ def _fp8_kernels(matrix: Matrix, release: Release, oldest: ComputeCapability, co
     native = matrix.quantization.native_fp8
     if native and oldest < native:
         yield info("fp8-unsupported-gpu", "weight-only", capability=str(oldest), needed=str(native))
+
+
+def _has_experts(config: Mapping[str, Any]) -> bool:
+    from envcheck.sizing.spec import Dimensions  # noqa: PLC0415  # a check without a model never needs it
+
+    return Dimensions.from_config(config).experts is not None
 
 
 def _first_without(matrix: Matrix, release: Release, oldest: ComputeCapability, *, experts: bool, blocks: bool) -> Iterator[Remedy]:
@@ -134,5 +138,11 @@ def _method(config: Mapping[str, Any], args: Mapping[str, Any], name: str) -> st
     if method == "modelopt":
         return _OF_MODELOPT.get((word(told, "quant_algo") or "").upper(), method)
     asked = word(args, "quantization", "q")
-    found = method or (asked.lower() if asked else "") or ("" if config else in_name(name) or "")
+    found = method or (asked.lower() if asked else "") or ("" if config or not name else _in_name(name))
     return _SPELLINGS.get(found, found) or None
+
+
+def _in_name(name: str) -> str:
+    from envcheck.sizing.quantization import in_name  # noqa: PLC0415  # a check without a model never needs it
+
+    return in_name(name) or ""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import ast
-import json
 import math
 from collections.abc import Mapping
 from typing import Any
@@ -87,6 +85,9 @@ def literal(text: str) -> object:
     """An option's inline object, JSON or Python spelling; None where it is neither."""
     if len(text) > _LITERAL_LIMIT:
         return None
+    import ast  # noqa: PLC0415  # both are dear to load, and few requests hold such an option
+    import json  # noqa: PLC0415
+
     for parse in (json.loads, ast.literal_eval):
         try:
             return parse(text)
