@@ -12,6 +12,30 @@ from envcheck.render.themes import THEMES, theme_of
 from envcheck.rules import memory
 from envcheck.rules.registry import ENVIRONMENT_RULES, HOST_RULES, JUDGE_CODES, LAST_RULES, reads_of
 
+# Codes that also rest on the model or the arguments asked for, which are no facts of a host.
+OF_REQUEST = frozenset(
+    (
+        "bf16-unsupported-gpu",
+        "compiler-missing-for-jit",
+        "disk-full",
+        "fp8-unsupported-gpu",
+        "gpu-load-uneven",
+        "gpu-memory-busy",
+        "host-memory-too-small",
+        "known-bad-package",
+        "model-hub-unreachable",
+        "nccl-misconfigured",
+        "nvcc-missing-for-jit",
+        "p2p-broken",
+        "parallel-size-invalid",
+        "python-module-missing",
+        "quantization-unsupported-gpu",
+        "release-vulnerable",
+        "server-exposed",
+        "shm-too-small",
+        "trust-remote-code",
+    )
+)
 _GRAVEST_FIRST: tuple[Literal["error", "warning", "info"], ...] = ("error", "warning", "info")
 _SHORTEST_PART = 3  # letters of a word that may stand for the beginning of a longer one
 
@@ -42,9 +66,11 @@ def explain_out(code: str, catalogue: Catalogue, matrix: Matrix) -> ExplainOut |
     )
 
 
-def _detection(code: str, reads: tuple[str, ...]) -> Iterator[Literal["facts", "memory-budget", "output"]]:
+def _detection(code: str, reads: tuple[str, ...]) -> Iterator[Literal["facts", "request", "memory-budget", "output"]]:
     if reads:
         yield "facts"
+    if code in OF_REQUEST:
+        yield "request"
     if code in memory.CODES.values():
         yield "memory-budget"
     elif not reads:

@@ -58,8 +58,7 @@ def _severity(page: Page, page_out: ExplainOut) -> None:
 def _detection(page: Page, page_out: ExplainOut) -> None:
     page.heading("explain.detection")
     for way in page_out.detected_by:
-        key = {"facts": "explain.detection-facts", "memory-budget": "explain.detection-budget", "output": "explain.detection-output"}[way]
-        page.say(key, indent="  ", facts=page.catalogue.listed(page_out.reads))
+        page.say(f"explain.detection-{way}", indent="  ", facts=page.catalogue.listed(page_out.reads))
 
 
 def _related(page: Page, page_out: ExplainOut) -> None:

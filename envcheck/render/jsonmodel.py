@@ -244,7 +244,7 @@ class ExplainOut(msgspec.Struct, frozen=True):
     what: str
     why: str
     severity: dict[str, str]
-    detected_by: list[Literal["facts", "memory-budget", "output"]]
+    detected_by: list[Literal["facts", "request", "memory-budget", "output"]]
     reads: list[str]
     check: str
     fix: str

@@ -30,7 +30,7 @@ def test_the_json_of_a_page_has_every_field(envcheck: Run) -> None:
     document = json.loads(envcheck("explain", "shm-too-small", "--json")[1])
     assert document["schema"] == "envcheck.explain/1"
     assert list(document["severity"]) == ["error", "warning", "info"]
-    assert document["detected_by"] == ["facts"]
+    assert document["detected_by"] == ["facts", "request"]
     assert "memory.shm_mib" in document["reads"]
     assert document["settled_by"] == ["observed.vllm_serves"]
     assert "--shm-size" in document["fix"]

@@ -13,7 +13,7 @@ import pytest
 from envcheck.matrix.load import Matrix
 from envcheck.model.versions import driver_version
 from envcheck.render.catalogue import LANGUAGES, Catalogue, ExplainPage
-from envcheck.render.explain_page import explain_out, find_codes, in_order, softened
+from envcheck.render.explain_page import OF_REQUEST, explain_out, find_codes, in_order, softened
 from envcheck.render.explain_text import codes_text, explain_text
 from envcheck.render.layout import cells
 from envcheck.render.themes import THEMES
@@ -128,6 +128,16 @@ def test_what_rules_emit_is_told_as_found_from_facts(matrix: Matrix) -> None:
         assert page.detected_by, code
 
 
+def test_what_is_told_as_found_from_the_request_was_shown_to_be() -> None:
+    asked = {"serve_args", "model", "model_config", "weights_gib"}
+    shown = set()
+    for case in rule_cases():
+        laid = {path.split(".")[1] for path in (*case["set"], *case["twin"]) if path.startswith("request.")}
+        if asked & (laid | case.get("request", {}).keys()):
+            shown.add(case["code"].split(".")[0])
+    assert shown >= OF_REQUEST
+
+
 def test_causes_are_told_both_ways(matrix: Matrix) -> None:
     pages = {code: explain_out(code, Catalogue("en"), matrix) for code in in_order()}
     told = {(code, other) for code, page in pages.items() if page for other in page.explains}
@@ -192,3 +202,10 @@ def test_the_code_s_own_words_come_before_those_of_pages() -> None:
     found = find_codes("driver", Catalogue("en"))
     assert "driver-not-loaded" in found
     assert all("driver" in code.split("-") for code in found)
+
+
+def test_what_pages_say_of_xids_is_what_the_facts_say(matrix: Matrix) -> None:
+    told = next(text for text in page_of("en", "gpu-fault").avoid if "Xid" in text)
+    assert {str(matrix.xids[int(number)]) for number in re.findall(r"\b\d+\b", told)} == {"application"}
+    assert "Xid 79" in page_of("en", "gpu-fault").why
+    assert str(matrix.xids[79]) == "lost"
