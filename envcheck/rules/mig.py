@@ -21,7 +21,9 @@ _PROFILE = r"(?i)\b(\d{1,2})g\.(\d{1,4})gb"
 def mig(situation: Situation, matrix: Matrix) -> Iterator[Finding]:
     """Boards in MIG mode without a slice, identifiers that a release cannot parse, and a slice's memory."""
     usable = situation.usable_gpus
-    if not any(gpu.mig or gpu.told.mig_pending is True for gpu in usable):
+    chosen = (known(situation.host.environment) or {}).get("CUDA_VISIBLE_DEVICES", "").strip()
+    by_id = chosen.startswith(("MIG-", "GPU-"))
+    if not (by_id or any(gpu.mig or gpu.told.mig_pending is True for gpu in usable)):
         return
     uncut = [gpu for gpu in usable if gpu.told.mig is True and (known(gpu.told.uuid) or "").startswith("GPU-")]
     slices = [gpu for gpu in usable if gpu.mig and gpu not in uncut]
@@ -36,19 +38,20 @@ def mig(situation: Situation, matrix: Matrix) -> Iterator[Finding]:
     pending = [gpu for gpu in usable if gpu.told.mig_pending is True]
     if pending:
         yield info("mig-device-selection", "pending", gpus=wheres(pending))
+    # Where nothing is chosen, it is the container or scheduler that hands slices in, by identifier.
+    if by_id or (slices and not chosen):
+        yield from _selection(situation, matrix, next(iter((*slices, *usable)), None))
     if slices:
-        yield from _selection(situation, matrix, slices)
         yield _memory(situation, matrix, slices)
 
 
-def _selection(situation: Situation, matrix: Matrix, slices: list[GpuFact]) -> Iterator[Finding]:
-    """Releases that pass an identifier to int(); without a choice, it is the container or scheduler that hands slices in by identifier."""
-    chosen = (known(situation.host.environment) or {}).get("CUDA_VISIBLE_DEVICES", "")
-    by_id = re.match(r"\s*(MIG-|GPU-)", chosen) is not None or not chosen
+def _selection(situation: Situation, matrix: Matrix, gpu: GpuFact | None) -> Iterator[Finding]:
+    """Releases that pass an identifier, of a slice or of a whole GPU, to int()."""
     release = situation.installed.release if situation.installed else release_of(situation, matrix)
-    if release and by_id and matrix.traits.shown_by("device-uuid-not-parsed", release.version):
+    if release and matrix.traits.shown_by("device-uuid-not-parsed", release.version):
         raw = situation.installed_raw[:60] if situation.installed else release.raw
-        yield warning("mig-device-selection", name=slices[0].name, vllm=raw, remedies=(remedy("setting", "slice-by-index"),))
+        name = gpu.name if gpu else "GPU"
+        yield warning("mig-device-selection", name=name, vllm=raw, remedies=(remedy("setting", "slice-by-index"),))
 
 
 def _memory(situation: Situation, matrix: Matrix, slices: list[GpuFact]) -> Finding:
@@ -62,7 +65,7 @@ def _memory(situation: Situation, matrix: Matrix, slices: list[GpuFact]) -> Find
     if found and told_gib > slice_gib * limits["mig-memory-of-board-ratio"]:
         return warning("mig-memory", "board", told_gib=round(told_gib, 1), remedies=(remedy("setting", "slice-memory"),), **params)
     sequences = _sequences(situation, matrix, gpu.name, board_gib, slice_gib)
-    if sequences and 0 < slice_gib < limits["mig-defaults-gib"]:
+    if sequences and 0 < slice_gib * limits["mig-defaults-ratio"] <= board_gib:
         ways = (remedy("setting", "slice-sequences", sequences=min(sequences)),)
         return warning("mig-memory", "defaults", sequences=max(sequences), remedies=ways, **params)
     if 0 < slice_gib < limits["mig-slice-small-gib"]:
