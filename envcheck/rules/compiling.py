@@ -10,6 +10,7 @@ from envcheck.matrix.load import Matrix
 from envcheck.matrix.release import Release
 from envcheck.model.finding import Finding
 from envcheck.model.host import known
+from envcheck.rules.engine import choose_engine, switch_of
 from envcheck.rules.situation import Situation
 
 
@@ -21,9 +22,11 @@ def compilation(
     `release` is the one judged and `engine` its engine; `installed` = it is the installed vLLM; `own` = the target interpreter itself
     would be used, whose headers then count.
     """
+    host = situation.host
+    if situation.image and not installed and not situation.request.vllm:
+        release, engine = _of_image(situation, matrix) or (release, engine)
     if release is None:
         return
-    host = situation.host
     if host.python is not UNSET or host.libcuda is not UNSET or host.tools is not UNSET:
         from envcheck.rules.toolchain import launcher  # noqa: PLC0415  # plain documents have none of these facts
 
@@ -33,3 +36,10 @@ def compilation(
         from envcheck.rules.nvcc import cuda_compiler  # noqa: PLC0415  # the same
 
         yield from cuda_compiler(situation, matrix, release, installed=installed)
+
+
+def _of_image(situation: Situation, matrix: Matrix) -> tuple[Release, str | None] | None:
+    """The release in one of the project's own images and its engine, where the image is all that is known of what runs."""
+    image = matrix.images.read(situation.image)
+    release = matrix.release(str(image.release)) if image and image.release else None
+    return (release, choose_engine(matrix, release, situation.capabilities, switch_of(situation)).engine) if release else None

@@ -15,15 +15,19 @@ _SHELLS = ('"', "'", "~", "$")  # what a shell takes away, and nobody else
 _SHOWN = 200
 
 
-def malformed(situation: Situation, *, needed: bool, toolkit: str) -> Iterator[Finding]:
-    """A value that is no folder with a toolkit; `needed` = something is compiled, `toolkit` = a folder that would do, "" = none known."""
+def malformed(situation: Situation, *, needed: bool, may: bool, toolkit: str) -> Iterator[Finding]:
+    """A value that is no folder with a toolkit.
+
+    `needed` = something is compiled, `may` = some models have something compiled; `toolkit` = a folder that would do, "" = none known.
+    """
     variable, value = _value(situation)
     key = _fault(situation, value) if value else None
     if key is None or (key == "no-nvcc" and not (needed and toolkit)):
         return
     command = f"export {variable}={shlex.quote(toolkit)}" if toolkit else f"unset {variable}"
     way = remedy("setting", "set-cuda-home" if toolkit else "unset-cuda-home", command, path=toolkit, variable=variable)
-    severity = Severity.WARNING if needed else Severity.INFO
+    # What is no path at all is a slip, and worth a warning before a model meets it; a folder that is gone may be of long ago.
+    severity = Severity.WARNING if needed or (may and key not in ("absent", "no-nvcc")) else Severity.INFO
     yield finding("cuda-home-malformed", severity, key, remedies=(way,), variable=variable, value=value[:_SHOWN])
 
 

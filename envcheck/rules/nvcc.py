@@ -45,7 +45,9 @@ def cuda_compiler(situation: Situation, matrix: Matrix, release: Release, *, ins
     source = installed and built_from_source(situation)
     toolkits = None if situation.host.toolkits is msgspec.UNSET else _toolkits(situation.host.toolkits or ())
     used = _chosen(toolkits or ())
-    yield from malformed(situation, needed=bool(kernels or source), toolkit=_newest(toolkits or ()))
+    # A release that brings FlashInfer may have kernels of it compiled for some models, even where none are at every start.
+    may = release.required("flashinfer-python") is not None
+    yield from malformed(situation, needed=bool(kernels or source), may=may, toolkit=_newest(toolkits or ()))
     if kernels and toolkits is not None:
         yield from _nvcc(situation, matrix, release, kernels, toolkits, used)
     if used is not None and used.cuda and (kernels or source):
