@@ -103,8 +103,7 @@ def _code(code: str, catalogue: Catalogue, matrix: Matrix) -> tuple[str, ...]:
 
 
 def _rule(rule: Rule) -> tuple[str, ...]:
-    module = rule.run.__module__.rpartition(".")[2]
-    return f"`{module}.{rule.run.__name__}`", _list(rule.codes), _list(rule.reads)
+    return f"`{rule.name}`", _list(rule.codes), _list(rule.reads)
 
 
 def _figures(root: Path) -> Iterable[tuple[str, ...]]:

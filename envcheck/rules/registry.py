@@ -5,65 +5,52 @@ The table in the documentation is made from this one.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable
+from functools import cache
+from importlib import import_module
+from typing import cast
 
 import msgspec
 
 from envcheck.matrix.load import Matrix
 from envcheck.model.finding import Finding
-from envcheck.rules import (
-    busy,
-    container,
-    driver,
-    exposure,
-    extensions,
-    fabric,
-    gpus,
-    health,
-    hidden,
-    hub,
-    initialisation,
-    injection,
-    installed,
-    interpreter,
-    kernel,
-    loader,
-    mig,
-    mixed,
-    module,
-    native,
-    nccl,
-    nvml,
-    packages,
-    parallel,
-    peers,
-    precision,
-    presence,
-    resources,
-    source_build,
-    storage,
-    wsl,
-)
+from envcheck.rules import conditions as when
 from envcheck.rules.situation import Situation
+
+Function = Callable[[Situation, Matrix], Iterable[Finding]]
 
 
 class Rule(msgspec.Struct, frozen=True):
-    """A rule, the codes it may emit, and the facts of the host document it reads, by dotted path or part."""
+    """A rule: `module.function` of this package, when it can apply, the codes it may emit, the facts it reads (dotted path or part)."""
 
-    run: Callable[[Situation, Matrix], Iterator[Finding]]
+    name: str
+    when: Callable[[Situation], bool]
     codes: tuple[str, ...]
     reads: tuple[str, ...]
+
+    def run(self, situation: Situation, matrix: Matrix) -> Iterable[Finding]:
+        """The findings on a host; its module is loaded now, and not at all where the rule cannot apply."""
+        return function(self.name)(situation, matrix) if self.when(situation) else ()
+
+
+@cache
+def function(name: str) -> Function:
+    """The rule of that name."""
+    module, _, inner = name.rpartition(".")
+    return cast("Function", getattr(import_module(f"envcheck.rules.{module}"), inner))
 
 
 # What is in the machine, its driver, its container: without these nothing starts, whatever is installed.
 HOST_RULES = (
     Rule(
-        injection.not_given,
+        "injection.not_given",
+        when.contained,
         ("container-gpu-not-injected", "cuda-init-failed"),
         ("container", "gpus", "driver", "libcuda.path", "pci.devices"),
     ),
     Rule(
-        presence.presence,
+        "presence.presence",
+        when.no_gpu,
         (
             "no-gpu",
             "non-nvidia-accelerator",
@@ -78,10 +65,11 @@ HOST_RULES = (
         ),
         ("gpus", "accelerators", "pci.devices", "kernel_modules", "kernel_log.events", "secure_boot", "driver", "container.kind"),
     ),
-    Rule(gpus.kinds, ("non-nvidia-accelerator", "jetson-needs-special-build"), ("gpus", "accelerators")),
-    Rule(mixed.mixed, ("mixed-gpus",), ("gpus", "packages.vllm")),
+    Rule("gpus.kinds", when.accelerator, ("non-nvidia-accelerator", "jetson-needs-special-build"), ("gpus", "accelerators")),
+    Rule("mixed.mixed", when.several_gpus, ("mixed-gpus",), ("gpus", "packages.vllm")),
     Rule(
-        nvml.nvml,
+        "nvml.nvml",
+        when.driver,
         (
             "nvml-driver-library-mismatch",
             "container-gpu-not-injected",
@@ -94,73 +82,102 @@ HOST_RULES = (
         ("driver", "container.kind", "container.devices", "pci.devices", "kernel_log.events"),
     ),
     Rule(
-        module.wrong_module,
+        "module.wrong_module",
+        when.always,
         ("open-kernel-module-required", "device-not-detected"),
         ("driver.flavour", "kernel_modules.flavour_on_disk", "kernel_log.events", "gpus"),
     ),
-    Rule(module.partly_unmapped, ("pci-bar-not-mapped",), ("pci.devices", "gpus", "kernel_log.events")),
-    Rule(hidden.hidden, ("gpu-hidden",), ("environment.CUDA_VISIBLE_DEVICES", "container.environment", "gpus")),
-    Rule(wsl.shadowed, ("wsl-driver-shadowed",), ("os.wsl", "libcuda")),
-    Rule(health.faults, ("gpu-fault",), ("gpus",)),
-    Rule(health.health, ("gpu-fault",), ("gpus",)),
-    Rule(health.kernel_log, ("gpu-fault",), ("kernel_log", "gpus")),
-    Rule(gpus.compute_mode, ("cuda-init-failed",), ("gpus", "processes")),
-    Rule(mig.mig, ("device-not-detected", "mig-device-selection", "mig-memory"), ("gpus", "environment", "packages.vllm")),
-    Rule(fabric.fabric, ("fabric-manager-not-ready",), ("fabric", "gpus", "container.kind")),
-    Rule(driver.older_than_gpu, ("driver-older-than-gpu",), ("driver", "gpus")),
-    Rule(driver.dropped_gpu, ("device-not-detected",), ("driver", "gpus")),
+    Rule("module.partly_unmapped", when.bus_or_log, ("pci-bar-not-mapped",), ("pci.devices", "gpus", "kernel_log.events")),
+    Rule("hidden.hidden", when.chosen_devices, ("gpu-hidden",), ("environment.CUDA_VISIBLE_DEVICES", "container.environment", "gpus")),
+    Rule("wsl.shadowed", when.wsl, ("wsl-driver-shadowed",), ("os.wsl", "libcuda")),
+    Rule("health.faults", when.gpu, ("gpu-fault",), ("gpus",)),
+    Rule("health.health", when.gpu, ("gpu-fault",), ("gpus",)),
+    Rule("health.kernel_log", when.log, ("gpu-fault",), ("kernel_log", "gpus")),
+    Rule("gpus.compute_mode", when.gpu, ("cuda-init-failed",), ("gpus", "processes")),
+    Rule("mig.mig", when.slices, ("device-not-detected", "mig-device-selection", "mig-memory"), ("gpus", "environment", "packages.vllm")),
+    Rule("fabric.fabric", when.fabric, ("fabric-manager-not-ready",), ("fabric", "gpus", "container.kind")),
+    Rule("driver.older_than_gpu", when.gpu, ("driver-older-than-gpu",), ("driver", "gpus")),
+    Rule("driver.dropped_gpu", when.gpu, ("device-not-detected",), ("driver", "gpus")),
     Rule(
-        container.compat_shadowing,
+        "container.compat_shadowing",
+        when.libraries,
         ("cuda-compat-shadowing",),
         ("libcuda", "driver", "gpus", "container.image", "environment.LD_LIBRARY_PATH"),
     ),
-    Rule(container.start_gate, ("container-requires-newer-cuda",), ("container.image", "container.environment", "driver", "gpus")),
     Rule(
-        container.image_build,
+        "container.start_gate",
+        when.contained,
+        ("container-requires-newer-cuda",),
+        ("container.image", "container.environment", "driver", "gpus"),
+    ),
+    Rule(
+        "container.image_build",
+        when.contained,
         ("driver-too-old-for-cuda", "driver-too-old-for-ptx", "gpu-too-old", "gpu-arch-not-in-vllm-build"),
         ("container.image", "driver", "gpus"),
     ),
-    Rule(container.image_code, ("gpu-arch-not-in-vllm-build",), ("container.image", "gpus")),
-    Rule(injection.toolkit, ("container-toolkit-missing", "container-toolkit-too-old"), ("container_runtime", "driver.version", "os.wsl")),
-    Rule(initialisation.cuda, ("cuda-init-failed",), ("libcuda", "observed.torch_cuda", "torch", "driver")),
-    Rule(kernel.too_old, ("kernel-too-old",), ("os.kernel", "driver.version", "libcuda")),
-    Rule(driver.known_bad, ("driver-known-bad",), ("driver.version", "gpus")),
+    Rule("container.image_code", when.contained, ("gpu-arch-not-in-vllm-build",), ("container.image", "gpus")),
+    Rule(
+        "injection.toolkit",
+        when.container_engines,
+        ("container-toolkit-missing", "container-toolkit-too-old"),
+        ("container_runtime", "driver.version", "os.wsl"),
+    ),
+    Rule("initialisation.cuda", when.cuda_seen, ("cuda-init-failed",), ("libcuda", "observed.torch_cuda", "torch", "driver")),
+    Rule("kernel.too_old", when.always, ("kernel-too-old",), ("os.kernel", "driver.version", "libcuda")),
+    Rule("driver.known_bad", when.driver, ("driver-known-bad",), ("driver.version", "gpus")),
 )
 # What is installed in the target interpreter; of a fresh environment these are warnings.
 ENVIRONMENT_RULES = (
-    Rule(interpreter.wrong_environment, ("wrong-environment",), ("package_problems", "environment.PYTHONPATH", "python.version")),
     Rule(
-        loader.pollution,
+        "interpreter.wrong_environment",
+        when.package_set,
+        ("wrong-environment",),
+        ("package_problems", "environment.PYTHONPATH", "python.version"),
+    ),
+    Rule(
+        "loader.pollution",
+        when.loader_paths,
         ("library-path-pollution",),
         ("loader_folders", "environment.LD_LIBRARY_PATH", "environment.LD_PRELOAD", "torch", "cudnn.copies", "nccl.copies"),
     ),
-    Rule(installed.torch_build, ("torch-cpu-build",), ("torch", "packages", "gpus")),
-    Rule(installed.vllm_build, ("vllm-extension-not-loaded",), ("packages.vllm", "gpus")),
-    Rule(packages.modules, ("python-module-missing", "known-bad-package"), ("packages",)),
-    Rule(installed.cuda_majors, ("cuda-major-mismatch",), ("packages.vllm", "torch")),
-    Rule(installed.torch_pin, ("torch-vllm-mismatch",), ("packages.vllm", "torch")),
-    Rule(installed.mixed_wheels, ("mixed-cuda-major-wheels",), ("packages",)),
-    Rule(extensions.companions, ("torchvision-mismatch",), ("packages", "torch")),
+    Rule("installed.torch_build", when.environment, ("torch-cpu-build",), ("torch", "packages", "gpus")),
+    Rule("installed.vllm_build", when.vllm, ("vllm-extension-not-loaded",), ("packages.vllm", "gpus")),
+    Rule("packages.modules", when.environment, ("python-module-missing", "known-bad-package"), ("packages",)),
+    Rule("installed.cuda_majors", when.vllm, ("cuda-major-mismatch",), ("packages.vllm", "torch")),
+    Rule("installed.torch_pin", when.vllm, ("torch-vllm-mismatch",), ("packages.vllm", "torch")),
+    Rule("installed.mixed_wheels", when.environment, ("mixed-cuda-major-wheels",), ("packages",)),
+    Rule("extensions.companions", when.environment, ("torchvision-mismatch",), ("packages", "torch")),
     Rule(
-        extensions.extensions,
+        "extensions.extensions",
+        when.environment,
         ("flash-attn-mismatch", "flashinfer-mismatch", "cuda-major-mismatch"),
         ("packages", "package_origins", "torch", "gpus"),
     ),
-    Rule(extensions.flashinfer, ("flashinfer-mismatch",), ("packages",)),
-    Rule(installed.torch_driver, ("driver-too-old-for-cuda", "gpu-arch-not-in-torch-build"), ("torch", "driver", "gpus")),
-    Rule(extensions.assembler, ("triton-ptxas-too-old",), ("packages.triton", "torch", "gpus", "environment.TRITON_PTXAS_PATH")),
-    Rule(native.nccl, ("nccl-mismatch",), ("nccl", "packages", "torch")),
-    Rule(native.cudnn, ("cudnn-mismatch",), ("cudnn", "packages", "torch")),
-    Rule(native.libstdcxx, ("libstdcxx-too-old",), ("python.libstdcxx", "os.libstdcxx", "packages.vllm")),
-    Rule(packages.needs, ("transformers-mismatch", "numpy-mismatch"), ("packages",)),
+    Rule("extensions.flashinfer", when.environment, ("flashinfer-mismatch",), ("packages",)),
     Rule(
-        packages.faults,
+        "installed.torch_driver", when.environment, ("driver-too-old-for-cuda", "gpu-arch-not-in-torch-build"), ("torch", "driver", "gpus")
+    ),
+    Rule(
+        "extensions.assembler",
+        when.environment,
+        ("triton-ptxas-too-old",),
+        ("packages.triton", "torch", "gpus", "environment.TRITON_PTXAS_PATH"),
+    ),
+    Rule("native.nccl", when.environment, ("nccl-mismatch",), ("nccl", "packages", "torch")),
+    Rule("native.cudnn", when.environment, ("cudnn-mismatch",), ("cudnn", "packages", "torch")),
+    Rule("native.libstdcxx", when.vllm, ("libstdcxx-too-old",), ("python.libstdcxx", "os.libstdcxx", "packages.vllm")),
+    Rule("packages.needs", when.package_set, ("transformers-mismatch", "numpy-mismatch"), ("packages",)),
+    Rule(
+        "packages.faults",
+        when.package_set,
         ("known-bad-package", "transformers-mismatch", "flash-attn-mismatch", "flashinfer-mismatch", "pynvml-shadowed"),
         ("packages",),
     ),
-    Rule(interpreter.old_pynvml, ("pynvml-shadowed",), ("package_problems", "packages.pynvml")),
+    Rule("interpreter.old_pynvml", when.package_set, ("pynvml-shadowed",), ("package_problems", "packages.pynvml")),
     Rule(
-        packages.requirements,
+        "packages.requirements",
+        when.vllm,
         (
             "transformers-mismatch",
             "numpy-mismatch",
@@ -172,33 +189,39 @@ ENVIRONMENT_RULES = (
         ("packages",),
     ),
     Rule(
-        source_build.source_build,
+        "source_build.source_build",
+        when.always,
         ("source-build-cuda-mismatch",),
         ("package_origins", "toolkits", "torch", "environment.TORCH_CUDA_ARCH_LIST", "gpus"),
     ),
-    Rule(installed.wanted_backend, ("torch-backend-mismatch",), ("environment", "driver", "gpus", "packages.vllm", "torch")),
+    Rule(
+        "installed.wanted_backend",
+        when.installer_settings,
+        ("torch-backend-mismatch",),
+        ("environment", "driver", "gpus", "packages.vllm", "torch"),
+    ),
 )
 # What matters once the stack itself is right.
 LAST_RULES = (
-    Rule(parallel.parallel_size, ("parallel-size-invalid",), ("gpus",)),
-    Rule(precision.number_formats, ("fp8-unsupported-gpu", "quantization-unsupported-gpu"), ("gpus", "packages.vllm")),
-    Rule(precision.bfloat16, ("bf16-unsupported-gpu",), ("gpus", "packages.vllm")),
-    Rule(busy.busy, ("gpu-memory-busy",), ("gpus", "processes", "packages.vllm")),
-    Rule(gpus.virtual, ("vgpu-limits",), ("gpus",)),
-    Rule(peers.shared_memory, ("shm-too-small",), ("memory.shm_mib", "container.kind", "gpus", "topology")),
-    Rule(peers.peer_access, ("p2p-broken",), ("pci", "topology", "gpus")),
-    Rule(nccl.settings, ("nccl-misconfigured",), ("environment", "interconnect", "limits.memlock_mib", "gpus")),
-    Rule(wsl.limits, ("wsl-limits",), ("os.wsl", "gpus")),
-    Rule(storage.space, ("disk-full",), ("disk", "packages.vllm")),
-    Rule(hub.model_hub, ("model-hub-unreachable",), ("network", "environment")),
-    Rule(hub.registry, ("registry-unreachable",), ("network",)),
-    Rule(resources.killed, ("host-memory-too-small",), ("kernel_log.events",)),
-    Rule(resources.system_memory, ("host-memory-too-small",), ("memory", "gpus")),
-    Rule(busy.uneven, ("gpu-load-uneven",), ("gpus", "processes")),
-    Rule(busy.unified, ("gpu-memory-busy",), ("gpus",)),
-    Rule(health.links, ("gpu-fault",), ("gpus",)),
-    Rule(driver.end_of_life, ("driver-end-of-life",), ("driver.version",)),
-    Rule(exposure.trust_remote_code, ("trust-remote-code",), ("packages.vllm",)),
+    Rule("parallel.parallel_size", when.request, ("parallel-size-invalid",), ("gpus",)),
+    Rule("precision.number_formats", when.request, ("fp8-unsupported-gpu", "quantization-unsupported-gpu"), ("gpus", "packages.vllm")),
+    Rule("precision.bfloat16", when.gpu, ("bf16-unsupported-gpu",), ("gpus", "packages.vllm")),
+    Rule("busy.busy", when.gpu, ("gpu-memory-busy",), ("gpus", "processes", "packages.vllm")),
+    Rule("gpus.virtual", when.gpu, ("vgpu-limits",), ("gpus",)),
+    Rule("peers.shared_memory", when.several_gpus, ("shm-too-small",), ("memory.shm_mib", "container.kind", "gpus", "topology")),
+    Rule("peers.peer_access", when.several_gpus, ("p2p-broken",), ("pci", "topology", "gpus")),
+    Rule("nccl.settings", when.links_of_nodes, ("nccl-misconfigured",), ("environment", "interconnect", "limits.memlock_mib", "gpus")),
+    Rule("wsl.limits", when.wsl, ("wsl-limits",), ("os.wsl", "gpus")),
+    Rule("storage.space", when.disks, ("disk-full",), ("disk", "packages.vllm")),
+    Rule("hub.model_hub", when.hub, ("model-hub-unreachable",), ("network", "environment")),
+    Rule("hub.registry", when.network, ("registry-unreachable",), ("network",)),
+    Rule("resources.killed", when.log, ("host-memory-too-small",), ("kernel_log.events",)),
+    Rule("resources.system_memory", when.gpu, ("host-memory-too-small",), ("memory", "gpus")),
+    Rule("busy.uneven", when.gpu, ("gpu-load-uneven",), ("gpus", "processes")),
+    Rule("busy.unified", when.gpu, ("gpu-memory-busy",), ("gpus",)),
+    Rule("health.links", when.gpu, ("gpu-fault",), ("gpus",)),
+    Rule("driver.end_of_life", when.driver, ("driver-end-of-life",), ("driver.version",)),
+    Rule("exposure.trust_remote_code", when.request, ("trust-remote-code",), ("packages.vllm",)),
 )
 # Codes that the judge itself, the survey of wheels, the engine's choice and the memory budget emit.
 JUDGE_CODES: dict[str, tuple[str, ...]] = {

@@ -35,7 +35,7 @@ def test_the_page_names_every_code_rule_and_figure(made: dict[str, str]) -> None
     matrix = Matrix(TOP / "matrices")
     for page in made.values():
         assert [code for code in matrix.codes if f"\n| `{code}` | " not in page] == []
-        assert [rule for rule in rules() if f".{rule.run.__name__}` |" not in page] == []
+        assert [rule for rule in rules() if f"`{rule.name}` |" not in page] == []
         assert [name for name in matrix.thresholds if f"| `{name}` | " not in page] == []
 
 

@@ -55,11 +55,27 @@ def ask(matrix: Matrix, bases: dict[str, Any]) -> Ask:
     """`ask(base, facts, **request)` judges a base with facts laid over it; a fact `request.x` goes into the request."""
 
     def judged(base: str, facts: dict[str, Any] | None = None, /, **request: Any) -> Judgement:
-        changed = laid_over({**bases[base], "request": request}, facts or {})
-        wanted = msgspec.convert(changed.pop("request"), Request)
-        return judge(msgspec.convert(changed, HostReport), matrix, wanted)
+        host, wanted = question(bases[base], facts or {}, request)
+        return judge(host, matrix, wanted)
 
     return judged
+
+
+def question(base: dict[str, Any], facts: dict[str, Any], request: dict[str, Any]) -> tuple[HostReport, Request]:
+    """A base with facts laid over it, and what is asked about it."""
+    changed = laid_over({**base, "request": request}, facts)
+    wanted = msgspec.convert(changed.pop("request"), Request)
+    return msgspec.convert(changed, HostReport), wanted
+
+
+@pytest.fixture(scope="session")
+def asked(bases: dict[str, Any]) -> Callable[..., tuple[HostReport, Request]]:
+    """`asked(base, facts, **request)` is the host and the request that `ask` judges."""
+
+    def made(base: str, facts: dict[str, Any] | None = None, /, **request: Any) -> tuple[HostReport, Request]:
+        return question(bases[base], facts or {}, request)
+
+    return made
 
 
 def read_cases() -> list[dict[str, Any]]:
