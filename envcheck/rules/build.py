@@ -77,11 +77,13 @@ def judge_build(target: Target, matrix: Matrix, release: Release, build: Build, 
     clashes += _libc(target, release, build)
     if not installed:
         clashes += [*python_clash(target.python, release), *torch_clashes]
-    return Judged(release, build, torch, tuple(clashes), _undecided(target, installed))
+    return Judged(release, build, torch, tuple(clashes), _undecided(target, build, installed))
 
 
-def _undecided(target: Target, installed: bool) -> tuple[str, ...]:
+def _undecided(target: Target, build: Build, installed: bool) -> tuple[str, ...]:
     names = []
+    if build.gpu_code is None:
+        names.append("matrix.gpu_code")
     if not target.capabilities:
         names.append("gpus.compute_capability")
     if target.driver is None and target.driver_cuda is None:
@@ -110,10 +112,12 @@ def _gpu(target: Target, matrix: Matrix, release: Release, build: Build) -> list
     found = []
     for capability in below:
         old = capability < min(code)
-        params = {"vllm": name_of(release, build), "capability": str(capability), "code": ", ".join(map(str, code))}
+        basis = build.record.gpu_code_basis if build.gpu_code is not None else "engine"
+        params = {"vllm": name_of(release, build), "capability": str(capability), "code": ", ".join(map(str, code)), "basis": basis}
         which = "gpu-too-old" if old else "gpu-arch-not-in-vllm-build"
         needed = f"{min(code)}" if old else ", ".join(map(str, code))
-        found.append(Clash(which, Text(f"finding.{which}.detail", params), needed, str(capability)))
+        variant = "detail" if basis == "artefact" else "inferred"
+        found.append(Clash(which, Text(f"finding.{which}.{variant}", params), needed, str(capability)))
     return found
 
 

@@ -30,6 +30,10 @@ from envcheck.rules.survey import Survey, Surveyor, asked_label
 Subject = Literal["installed", "requested", "any", "environment"]
 
 
+# A build of one's own holds code for other GPUs than the release it grew from.
+_OF_CODE = ("gpu-arch-not-in-vllm-build", "gpu-arch-not-in-torch-build", "driver-too-old-for-ptx")
+
+
 class Judgement(msgspec.Struct, frozen=True):
     """What the rules concluded, with all that planning needs so that it derives nothing again.
 
@@ -104,11 +108,14 @@ class Judge:
         situation = read_situation(host, matrix, request)
         target = target_of(situation)
         subject = self._subject(situation, request)
-        found = _all(HOST_RULES, situation, matrix)
+        failed: list[Text] = []
+        found = _all(HOST_RULES, situation, matrix, failed)
         errors = [finding.code for finding in found if finding.severity is Severity.ERROR]
         hopeless = "jetson-needs-special-build" in errors or bool(errors and not situation.usable_gpus)
         conclusion = _Conclusion([]) if hopeless else self._conclude(subject, situation, target, request, remedies)
-        environment = _all(ENVIRONMENT_RULES, situation, matrix)
+        # Of an image whose name is all that is known, the packages are those of its release.
+        unseen = situation.from_image and not situation.packages and not situation.torch
+        environment = [] if unseen else _all(ENVIRONMENT_RULES, situation, matrix, failed)
         engine, engines = self._engine(situation, conclusion.release)
         if subject == "installed":
             found += [*conclusion.findings, *environment]
@@ -118,7 +125,7 @@ class Judge:
         else:
             # What is asked about goes into a fresh environment, so this one can mislead but not block.
             found += [*_no_errors(environment), *conclusion.findings]
-        found += [*engines, *_all(LAST_RULES, situation, matrix)]
+        found += [*engines, *_all(LAST_RULES, situation, matrix, failed)]
         own, at_hand = subject == "installed", subject == "installed" or (subject == "any" and situation.torch is not None)
         found += compilation(situation, matrix, conclusion.release, engine, installed=own, own=at_hand)
         found += security(situation, matrix, conclusion.release, engine, installed=own, at_hand=at_hand, remedies=remedies)
@@ -126,7 +133,7 @@ class Judge:
         nameless = ("packages.vllm",) if subject == "any" and situation.installed_raw else ()
         if subject == "any" and _environment_alone(findings, environment, conclusion):
             subject = "environment"
-        verdict, undecided = _verdict(findings, _missing(situation, (*conclusion.undecided, *nameless)))
+        verdict, undecided = _verdict(findings, _missing(situation, (*conclusion.undecided, *nameless)), failed)
         binding = conclusion.binding
         if verdict is Verdict.BLOCKED and binding is not None and findings[0].code != binding.code:
             binding = None  # something nearer to the root decides; its finding says what
@@ -169,11 +176,15 @@ class Judge:
         own = situation.installed
         if own is None:
             return _Conclusion([])
+        if situation.from_image:  # what its wheel asks for is a rule on the image
+            missing = judge_build(target, self.matrix, own.release, own.release.builds[0], installed=True).undecided
+            return _Conclusion([], own.release, undecided=missing)
         build = own.release.build(target.arch or "x86_64", own.variant)
         if build is None:  # built from source, or for a machine the project has no wheel for
             return _Conclusion([], own.release, undecided=() if target.capabilities else ("gpus.compute_capability",))
         judged = judge_build(target, self.matrix, own.release, build, installed=True)
-        findings = [from_clash(clash, Severity(clash.severity), self._ways(clash, situation, target, remedies)) for clash in judged.clashes]
+        clashes = [clash for clash in judged.clashes if own.exact or clash.code not in _OF_CODE]
+        findings = [from_clash(clash, Severity(clash.severity), self._ways(clash, situation, target, remedies)) for clash in clashes]
         # With torch beside it the environment was really made, whatever the metadata say; without, it is a wish.
         made = situation.torch is not None
         findings += [
@@ -186,7 +197,7 @@ class Judge:
         newest = self.matrix.releases[0]
         if not own.exact and own.release is newest:
             findings.append(info("matrix-stale", vllm=vllm, newest=newest.raw))
-        binding = judged.errors[0] if judged.errors else None
+        binding = next((clash for clash in clashes if clash.severity == "error"), None)
         return _Conclusion(findings, own.release, judged, None, binding, vllm if binding else None, judged.undecided)
 
     def _requested(self, situation: Situation, target: Target, spec: str, remedies: bool) -> _Conclusion:
@@ -245,8 +256,15 @@ def _missing(situation: Situation, names: Iterable[str]) -> tuple[str, ...]:
     return tuple(name for name in names if not (works and name == "driver.version"))
 
 
-def _all(rules: tuple[Rule, ...], situation: Situation, matrix: Matrix) -> list[Finding]:
-    return [finding for rule in rules for finding in rule.run(situation, matrix)]
+def _all(rules: tuple[Rule, ...], situation: Situation, matrix: Matrix, failed: list[Text]) -> list[Finding]:
+    """What the rules find. A rule that fails costs its own findings; that it failed is not known to be fine, so it goes to `failed`."""
+    found: list[Finding] = []
+    for rule in rules:
+        try:
+            found += rule.run(situation, matrix)
+        except Exception as error:
+            failed.append(Text("undecided.internal", {"rule": rule.name, "why": f"{type(error).__name__}: {error}"[:200]}))
+    return found
 
 
 def _environment_alone(findings: tuple[Finding, ...], environment: list[Finding], conclusion: _Conclusion) -> bool:
@@ -271,10 +289,10 @@ def _no_errors(findings: list[Finding]) -> list[Finding]:
     return [msgspec.structs.replace(f, severity=Severity.WARNING) if f.severity is Severity.ERROR else f for f in findings]
 
 
-def _verdict(findings: tuple[Finding, ...], missing: tuple[str, ...]) -> tuple[Verdict, tuple[Text, ...]]:
+def _verdict(findings: tuple[Finding, ...], missing: tuple[str, ...], failed: list[Text]) -> tuple[Verdict, tuple[Text, ...]]:
     worst = findings[0].severity if findings else Severity.INFO
     if worst is Severity.ERROR:
         return Verdict.BLOCKED, ()
-    if missing:
-        return Verdict.UNKNOWN, tuple(Text(f"undecided.{name}") for name in missing)
+    if missing or failed:
+        return Verdict.UNKNOWN, (*(Text(f"undecided.{name}") for name in missing), *failed)
     return (Verdict.READY_WITH_WARNINGS if worst is Severity.WARNING else Verdict.READY), ()

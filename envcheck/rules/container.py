@@ -161,22 +161,36 @@ def _switch_on(situation: Situation, matrix: Matrix) -> str | None:
 
 def image_build(situation: Situation, matrix: Matrix) -> Iterator[Finding]:
     """What the image's own wheel, or its CUDA alone, asks of driver and GPU, where the host document lists no vLLM of its own."""
-    if not situation.image or situation.installed_raw or situation.request.vllm or situation.wsl:
+    known_otherwise = situation.installed_raw and not situation.from_image
+    if not situation.image or known_otherwise or situation.request.vllm or situation.wsl:
         return
     image = matrix.images.read(situation.image)
-    if image is None or image.cuda is None:
-        return
-    if _compat_serves(situation, matrix, image):
+    if image is None or _compat_serves(situation, matrix, image):
         return
     release = matrix.release(str(image.release)) if image.release else None
     build = release.build(situation.arch or "x86_64", image.label) or release.build(situation.arch or "x86_64", "") if release else None
-    if release is None or build is None or build.cuda is None or build.cuda[0] != image.cuda[0]:
+    if release is None or build is None or build.cuda is None or (image.cuda and build.cuda[0] != image.cuda[0]):
         yield from _cuda_major(situation, matrix, image)
         return
     # The image brings its own libc and interpreter.
     target = Target(situation.arch, None, False, None, situation.cuda_driver, situation.driver_cuda, situation.capabilities)
     for clash in judge_build(target, matrix, release, build).clashes:
-        yield from_clash(clash, Severity(clash.severity), (remedy("container", "older-image"),), image=situation.image[:120])
+        way = remedy("container", "newer-image" if clash.code == "gpu-arch-not-in-vllm-build" else "older-image")
+        yield from_clash(clash, Severity(clash.severity), (way,), image=situation.image[:120])
+    yield from _image_torch(situation, matrix, image, release.torch_pin or "")
+
+
+def _image_torch(situation: Situation, matrix: Matrix, image: Image, pin: str) -> Iterator[Finding]:
+    """The image's torch, which is the pinned release built for the image's CUDA: that may lack code which the index's build has."""
+    torch = matrix.torch(pin)
+    arch = situation.arch or "x86_64"
+    builds = [one for one in torch.builds if one.arch == arch and one.cuda == image.cuda and one.gpu_code is not None] if torch else []
+    lacking = [one for one in situation.capabilities if builds and not runs_code(matrix, one, builds[0].gpu_code or (), builds[0].ptx)]
+    if lacking:
+        listed = ", ".join(map(str, builds[0].gpu_code or ()))
+        name, cuda, older = situation.image[:120], dotted(image.cuda or ()), remedy("container", "older-image")
+        params = {"image": name, "torch": pin, "cuda": cuda, "capability": str(lacking[0]), "listed": listed}
+        yield error("gpu-arch-not-in-torch-build", "image", remedies=(older,), **params)
 
 
 def _cuda_major(situation: Situation, matrix: Matrix, image: Image) -> Iterator[Finding]:

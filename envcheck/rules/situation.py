@@ -26,6 +26,7 @@ from envcheck.model.versions import (
     numbers,
 )
 from envcheck.rules.figures import figure
+from envcheck.rules.spellings import canonical, is_wsl
 
 T = TypeVar("T")
 _LONGEST = 4096  # characters, as a path may have; longer text is an attack and must fill neither caches nor messages
@@ -88,6 +89,7 @@ class Situation(msgspec.Struct, frozen=True):
     installed_raw: str  # its version as found, "" = none
     packages: dict[str, str]
     image: str  # "" = none or not known
+    from_image: bool  # `installed` is the release that the image's name states, and nothing else is known of it
     wsl: bool
 
     @property
@@ -114,12 +116,18 @@ def text(holder: object, name: str) -> str:
 
 def read_situation(host: HostReport, matrix: Matrix, request: Request) -> Situation:
     """Parse a host document against the matrix; never raises for what a host says."""
+    host = canonical(host)
     arch = _arch(text(host.os, "arch"))
     packages = _packages(known(host.packages) or {})
     driver = driver_version(text(host.driver, "version"))
     libc = text(host.os, "glibc")
     gpus, others = _gpus(host, matrix)
+    image = text(host.container, "image")
     installed_raw = packages.get("vllm", "")
+    installed, from_image = (matrix.resolve(installed_raw) if installed_raw else None), False
+    if image and not installed_raw and "vllm" not in (known(host.packages) or {}):
+        installed = _of_image(image, matrix)
+        installed_raw, from_image = installed.raw if installed else "", installed is not None
     return Situation(
         host=host,
         request=request,
@@ -135,12 +143,26 @@ def read_situation(host: HostReport, matrix: Matrix, request: Request) -> Situat
         gpus_known=host.gpus is not UNSET,
         other_makers=others,
         torch=_torch(host, packages, arch, matrix),
-        installed=matrix.resolve(installed_raw) if installed_raw else None,
+        installed=installed,
         installed_raw=installed_raw,
         packages=packages,
-        image=text(host.container, "image"),
-        wsl=part(host.os, "wsl") is True,
+        image=image,
+        from_image=from_image,
+        wsl=_wsl(host),
     )
+
+
+def _wsl(host: HostReport) -> bool:
+    """As stated, else by what the system and its kernel call themselves."""
+    stated = part(host.os, "wsl")
+    return stated is True or (stated is None and is_wsl(text(host.os, "name"), text(host.os, "kernel")))
+
+
+def _of_image(text: str, matrix: Matrix) -> Resolved | None:
+    """The release in an image of the project, by its name; its wheel is the variant that the name's label states."""
+    image = matrix.images.read(text)
+    release = matrix.release(str(image.release)) if image and image.release else None
+    return Resolved(release, True, image.label if image else "", release.raw) if release else None
 
 
 def _packages(found: dict[str, str | None]) -> dict[str, str]:

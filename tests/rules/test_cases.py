@@ -80,3 +80,9 @@ def test_every_wording_of_a_code_has_a_case(emitted: set[str], every_case: list[
     keys = [key for key in json.loads(TEXTS.read_text(encoding="utf-8")) if re.match(r"finding\.", key)]
     worded = {key.removeprefix("finding.") for key in keys if key.split(".")[1] in emitted and not key.endswith(tuple(OF_SIZE))}
     assert worded - {case["code"] for case in every_case} == set()
+
+
+def test_no_rule_fails_on_any_case(ask: Ask, every_case: list[Case]) -> None:
+    for case in every_case:
+        judgement = ask(case["base"], case["set"], **case.get("request", {}))
+        assert [text.params for text in judgement.undecided if text.key == "undecided.internal"] == [], case["why"]

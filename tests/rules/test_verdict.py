@@ -9,6 +9,7 @@ import pytest
 
 from envcheck.errors import UsageError
 from envcheck.model.finding import Severity, Verdict
+from envcheck.rules import registry, resources
 from envcheck.rules.check import Judgement
 
 Ask = Callable[..., Judgement]
@@ -249,3 +250,46 @@ def test_an_environment_is_not_all_that_blocks_a_host_whose_driver_is_too_old_fo
     broken = {"torch": {"version": "2.10.0+cpu", "cuda": None}, "driver": {"version": "440.33.01", "nvml": "ok"}}
     judged = ask("a100", broken)
     assert (judged.verdict, judged.subject) == (Verdict.BLOCKED, "any")
+
+
+def test_a_rule_that_fails_costs_its_own_findings_and_is_not_taken_for_fine(ask: Ask, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(situation: object, matrix: object) -> object:
+        raise ZeroDivisionError("no")
+
+    healthy, small = ask("a100"), {"driver.version": "470.161.03"}
+    registry.function.cache_clear()
+    monkeypatch.setattr(resources, "system_memory", fails)
+    try:
+        judged, blocked = ask("a100"), ask("a100", small)
+    finally:
+        registry.function.cache_clear()
+    assert healthy.verdict is Verdict.READY
+    assert judged.verdict is Verdict.UNKNOWN
+    assert [(text.key, text.params["rule"]) for text in judged.undecided] == [("undecided.internal", "resources.system_memory")]
+    assert blocked.verdict is Verdict.BLOCKED
+
+
+def test_a_release_nobody_has_looked_into_is_not_called_ready(ask: Ask) -> None:
+    facts = {"gpus.0": {"name": "NVIDIA A100-SXM4-80GB", "compute_capability": "8.0"}, "python.version": "3.10.12"}
+    judged = ask("a100", facts, vllm="0.1.7")
+    assert judged.verdict is Verdict.UNKNOWN
+    assert "undecided.matrix.gpu_code" in [text.key for text in judged.undecided]
+    assert ask("a100", facts, vllm="0.2.0").verdict is not Verdict.UNKNOWN
+
+
+def test_the_release_of_an_image_is_what_is_judged(ask: Ask) -> None:
+    judged = ask("a100", {"packages": "UNSET", "container": {"kind": "docker", "image": "mirror.example/vllm/vllm-openai:v0.19.1"}})
+    assert (judged.subject, judged.release.raw if judged.release else None) == ("installed", "0.19.1")
+    asked = ask("a100", {"packages.vllm": None, "container": {"kind": "docker", "image": "vllm/vllm-openai:v0.19.1"}})
+    assert asked.subject == "any"  # known to hold none
+
+
+def test_a_build_of_ones_own_may_hold_code_for_other_gpus(ask: Ask) -> None:
+    gpu = {
+        "gpus.0": {"name": "NVIDIA B200", "compute_capability": "10.0"},
+        "torch": {"version": "2.7.0a0+ecf3bae40a.nv25.02", "cuda": "12.8"},
+    }
+    own = ask("installed", {**gpu, "packages": {"vllm": "0.8.2.dev0+gb8b9a5f3b.d20250315"}})
+    assert "gpu-arch-not-in-vllm-build" not in [finding.code for finding in own.findings]
+    released = ask("installed", {**gpu, "packages": {"vllm": "0.8.2"}})
+    assert "gpu-arch-not-in-vllm-build" in [finding.code for finding in released.findings]
