@@ -18,6 +18,13 @@ def always(situation: Situation) -> bool:
     return True
 
 
+def foreign(situation: Situation) -> bool:
+    """The system's name is not of those that most hosts have."""
+    os = known(situation.host.os)
+    name = (known(os.name) or known(os.id) or "") if os is not None else ""
+    return not name.startswith(("Ubuntu", "Debian"))
+
+
 def gpu(situation: Situation) -> bool:
     """At least one GPU is known."""
     return bool(situation.gpus)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import lru_cache
 
 from envcheck.matrix.load import Matrix
 from envcheck.matrix.records import GpuModel
 from envcheck.model.finding import Finding, Remedy
-from envcheck.model.versions import ComputeCapability, DriverVersion, driver_version
+from envcheck.model.host import known
+from envcheck.model.versions import ComputeCapability, DriverVersion, compute_capability, driver_version
 from envcheck.rules.build import dotted
 from envcheck.rules.driver_install import driver_commands
 from envcheck.rules.make import error, info, remedy, warning
@@ -21,8 +23,16 @@ def older_than_gpu(situation: Situation, matrix: Matrix) -> Iterator[Finding]:
     for gpu in situation.usable_gpus:
         needed = first_listing(matrix, gpu.model, gpu.capability) if gpu.model else None
         if needed and situation.driver.branch < needed.branch:
-            steps = (upgrade(situation, matrix, needed),)
-            yield warning("driver-older-than-gpu", driver=situation.driver.raw, needed=needed.raw, name=gpu.name, remedies=steps)
+            params = {"driver": situation.driver.raw, "name": gpu.name}
+            generation = first_of_generation(matrix, gpu.capability)
+            shown = known(gpu.told.uuid) is not None or gpu.free_mib is not None  # what only a driver that serves the GPU tells
+            if generation and situation.driver.branch < generation.branch and not shown:
+                steps = (upgrade(situation, matrix, generation),)
+                params |= {"needed": generation.raw, "capability": str(gpu.capability)}
+                yield error("driver-older-than-gpu", "architecture", remedies=steps, **params)
+            else:  # a driver may start a later card of a generation that it knows
+                steps = (upgrade(situation, matrix, needed),)
+                yield warning("driver-older-than-gpu", needed=needed.raw, remedies=steps, **params)
             return
 
 
@@ -39,6 +49,15 @@ def first_listing(matrix: Matrix, model: GpuModel, capability: ComputeCapability
     if not model.first_driver or capability is None or decides_from is None or capability < decides_from:
         return None
     return driver_version(min(model.first_driver.items(), key=lambda entry: int(entry[0]))[1])
+
+
+@lru_cache(maxsize=64)
+def first_of_generation(matrix: Matrix, capability: ComputeCapability | None) -> DriverVersion | None:
+    """The oldest driver that lists any GPU of a compute capability."""
+    found = (
+        first_listing(matrix, model, capability) for model in matrix.gpus if compute_capability(model.compute_capability) == capability
+    )
+    return min((listed for listed in found if listed), key=lambda listed: listed.parsed, default=None)
 
 
 def dropped_gpu(situation: Situation, matrix: Matrix) -> Iterator[Finding]:

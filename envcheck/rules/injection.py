@@ -28,9 +28,18 @@ def not_given(situation: Situation, matrix: Matrix) -> Iterator[Finding]:
         yield error("container-gpu-not-injected", "hidden", value=shown.strip() or '""', remedies=(_again(situation),))
     elif blind and device_files(situation) == 0 and (situation.driver is not None or nvidia_devices(situation)):
         yield error("container-gpu-not-injected", "no-devices", remedies=(_again(situation),))
+    elif blind and device_files(situation) == 0 and _of_gpus(situation, matrix):
+        yield error("container-gpu-not-injected", "image", image=situation.image[:120], remedies=(_again(situation),))
     else:
         yield from _libraries(situation, environment.get("NVIDIA_DRIVER_CAPABILITIES", ""))
         yield from _without_uvm(situation)
+
+
+def _of_gpus(situation: Situation, matrix: Matrix) -> bool:
+    """Whether the container's image is made for GPUs, and nothing shows that its host has none."""
+    image = matrix.images.read(situation.image) if situation.image else None
+    seen = part(situation.host.pci, "devices")
+    return image is not None and bool(image.cuda or image.release) and not isinstance(seen, list)
 
 
 def _again(situation: Situation) -> Remedy:

@@ -12,7 +12,8 @@ from functools import lru_cache
 from packaging.version import Version
 
 from envcheck.matrix.load import Matrix
-from envcheck.matrix.packages import series
+from envcheck.matrix.packages import in_range, series
+from envcheck.matrix.spec import Resolved
 from envcheck.matrix.torch_release import Torch, TorchBuild
 from envcheck.model.finding import Finding, Remedy, Severity
 from envcheck.model.host import known
@@ -132,9 +133,11 @@ def _release(matrix: Matrix, raw: str) -> Torch | None:
 
 
 def torch_pin(situation: Situation, matrix: Matrix) -> Iterator[Finding]:
-    """The installed torch against the release that the installed vLLM was compiled with."""
+    """The installed torch against the release that the installed vLLM was compiled with, or the range that its metadata name."""
     installed, torch = situation.installed, situation.torch
     pin = installed.release.torch_pin if installed else None
+    if installed is not None and pin is None and torch is not None:
+        yield from _torch_range(situation, installed)
     if installed is None or pin is None or torch is None or torch.version is None:
         return
     released, wanted = released_torch(situation), lenient_version(pin)
@@ -150,6 +153,18 @@ def torch_pin(situation: Situation, matrix: Matrix) -> Iterator[Finding]:
         severity = Severity.ERROR if certain else Severity.WARNING
         ways = _again(situation) if certain else (FRESH,)
         yield finding("torch-vllm-mismatch", severity, "detail", remedies=ways, **params)
+
+
+def _torch_range(situation: Situation, installed: Resolved) -> Iterator[Finding]:
+    """Releases without a pin name a range, whose upper end was found out later; a torch outside it has other binary interfaces."""
+    record, released = installed.release.record, released_torch(situation)
+    wanted = ",".join(text for text in (record.requires.get("torch", ""), record.constraints.get("torch", "")) if text)
+    if not wanted or released is None or in_range(released, wanted) or vendors_build(situation):
+        return
+    certain = installed.exact and not built_from_source(situation)
+    raw = situation.torch.raw[:_SHOWN] if situation.torch else ""
+    params = {"vllm": situation.installed_raw[:_SHOWN], "needed": wanted, "present": raw}
+    yield finding("torch-vllm-mismatch", Severity.ERROR if certain else Severity.WARNING, "detail", remedies=(FRESH,), **params)
 
 
 def _again(situation: Situation) -> tuple[Remedy, ...]:

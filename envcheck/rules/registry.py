@@ -42,6 +42,7 @@ def function(name: str) -> Function:
 
 # What is in the machine, its driver, its container: without these nothing starts, whatever is installed.
 HOST_RULES = (
+    Rule("system.not_linux", when.foreign, ("no-wheel-for-platform",), ("os.name", "container", "packages.vllm")),
     Rule(
         "injection.not_given",
         when.contained,
