@@ -41,6 +41,30 @@ KERNELS = [
     ("kv-cache", ">=0.24.0", "8.9", "warning", [BACKENDS, ISSUES + "26431"], "FlashInfer only."),
     ("kv-cache", ">=0.24.0", "8.0", "error", [BACKENDS, PULLS + "45829"], "FlashInfer from 8.0, Triton from 8.9: no backend is left."),
 ]
+SCHEMES = "vLLM source distributions: get_min_capability of the schemes of compressed-tensors"
+# Floors that the collected ones lack: method, releases, floor, sources, note.
+MORE = [
+    ("awq", ">=0.2.0,<=0.2.0", "8.0", ["vllm 0.2.0 source distribution: quantization_utils/awq.py", ISSUES + "1282"], "7.5 from 0.2.1 on."),
+    ("awq", ">=0.2.1,<=0.2.1.post1", "7.5", ["vllm 0.2.1 and 0.2.1.post1 source distributions: quantization_utils/awq.py"], None),
+    (
+        "compressed-tensors wNa16",
+        ">=0.5.3,<=0.11.2",
+        "8.0",
+        [
+            SCHEMES + ", read in 0.5.3.post1, 0.7.3, 0.8.5, 0.9.2, 0.10.2 and 0.11.2",
+            "https://github.com/vllm-project/llm-compressor/issues/1258",
+        ],
+        "Integer weights of 4 or 8 bits, activations as they are. The method itself asks for 7.0.",
+    ),
+    ("compressed-tensors wNa16", ">=0.12.0", "7.5", [SCHEMES + ", read in 0.12.0, 0.13.0, 0.14.0 and 0.33.0"], None),
+    (
+        "compressed-tensors w8a8",
+        ">=0.5.3",
+        "7.5",
+        [SCHEMES + ", read in 0.5.3.post1, 0.7.3, 0.8.5, 0.9.2, 0.10.2, 0.11.2, 0.12.0 and 0.33.0"],
+        "Integer weights and activations of 8 bits.",
+    ),
+]
 HALF = {
     "sources": [
         "vLLM source distributions: _resolve_auto_dtype and _FLOAT16_NOT_SUPPORTED_MODELS",
@@ -55,6 +79,8 @@ HALF = {
 
 
 def methods(newest):
+    for name, releases, floor, sources, note in MORE:
+        yield record(QuantizationFloor, sources=sources, note=note, name=name, releases=releases, min_capability=floor)
     for name, ranges in sorted(read("quantization_min_capability.json").items()):
         for floor, first, last in ranges:
             if floor is None or floor < 0:  # no floor of its own, or a method of another platform

@@ -61,7 +61,7 @@ def number_formats(situation: Situation, matrix: Matrix) -> Iterator[Finding]:
     method = _method(config, situation.request.serve_args, request.model or "")
     if method is None:
         return
-    floor = matrix.quantization.floor(method, release.version)
+    floor = _floor(matrix, method, release)
     eight_bits = method == "fp8" or method.endswith("_fp8")
     code = "fp8-unsupported-gpu" if eight_bits else "quantization-unsupported-gpu"
     if floor and oldest < floor:
@@ -71,12 +71,18 @@ def number_formats(situation: Situation, matrix: Matrix) -> Iterator[Finding]:
         yield from _fp8_kernels(matrix, release, oldest, config)
 
 
+def _floor(matrix: Matrix, method: str, release: Release) -> ComputeCapability | None:
+    """The floor of a method in a release; that of the method itself where its scheme has none of its own."""
+    facts = matrix.quantization
+    return facts.floor(method, release.version) or facts.floor(method.partition(" ")[0], release.version)
+
+
 def _ways(matrix: Matrix, method: str, oldest: ComputeCapability, release: Release) -> Iterator[Remedy]:
     """A newer release that takes the method here, else another checkpoint."""
     for other in matrix.releases:
         if other.version <= release.version:
             break
-        floor = matrix.quantization.floor(method, other.version)
+        floor = _floor(matrix, method, other)
         if floor and oldest >= floor:
             yield remedy("other-wheel", "release-takes-format", vllm=other.raw, method=method)
             break
@@ -132,14 +138,26 @@ def _method(config: Mapping[str, Any], args: Mapping[str, Any], name: str) -> st
     told = mapping(config, "quantization_config", "compression_config")
     method = (word(told, "quant_method") or "").lower()
     if method == "compressed-tensors":
-        groups = [group for group in mapping(told, "config_groups").values() if isinstance(group, Mapping)]
-        weights = mapping(groups[0], "weights") if groups else {}
-        return "fp8" if word(weights, "type") == "float" and weights.get("num_bits") == 8 else method
+        return _scheme(told)
     if method == "modelopt":
         return _OF_MODELOPT.get((word(told, "quant_algo") or "").upper(), method)
     asked = word(args, "quantization", "q")
     found = method or (asked.lower() if asked else "") or ("" if config or not name else _in_name(name))
     return _SPELLINGS.get(found, found) or None
+
+
+def _scheme(told: Mapping[str, Any]) -> str:
+    """The scheme of compressed-tensors where its floor is one of its own; eight-bit floats are FP8 by another name."""
+    groups = [group for group in mapping(told, "config_groups").values() if isinstance(group, Mapping)]
+    weights = mapping(groups[0], "weights") if groups else {}
+    kind, bits = word(weights, "type"), weights.get("num_bits")
+    if kind == "float" and bits == 8:
+        return "fp8"
+    activations = mapping(groups[0], "input_activations") if groups else {}
+    if kind == "int" and not activations and bits in (4, 8):
+        return "compressed-tensors wNa16"
+    whole = bits == 8 and activations.get("num_bits") == 8 and word(activations, "type") == "int"
+    return "compressed-tensors w8a8" if kind == "int" and whole else "compressed-tensors"
 
 
 def _in_name(name: str) -> str:
