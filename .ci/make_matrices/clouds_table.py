@@ -253,7 +253,10 @@ GUESTS = [
         "name_zh": "虚拟机",
         "level": "guest",
         "sources": ["common knowledge: what hypervisors write into the firmware tables of their guests"],
-        "note": "No provider: such a guest may be anybody's, and several clouds write nothing more. VMware and Hyper-V are no cloud's here.",
+        "note": (
+            "No provider: such a guest may be anybody's, and several clouds write nothing more. "
+            "VMware and Hyper-V are no cloud's here."
+        ),
         "signs": [
             dmi("sys_vendor", "QEMU", "general_knowledge"),
             dmi("sys_vendor", "Red Hat", "general_knowledge"),
