@@ -100,10 +100,10 @@ def nvml_state(text: str) -> str:
 def fabric_state(text: str) -> str:
     """The fabric's state: `in-progress`, `not-started`, `completed`, `unsupported`, or one that begins with `failed`."""
     plain = "-".join(text.lower().replace("_", " ").replace("-", " ").split())
-    if plain.startswith(("failed", *_FABRIC_STATES)):
-        return next((state for state in _FABRIC_STATES if plain.startswith(state)), plain)
-    if plain.startswith("failure"):
-        return plain.replace("failure", "failed", 1)
+    if plain.startswith(_FABRIC_STATES):
+        return next(state for state in _FABRIC_STATES if plain.startswith(state))
+    if plain.startswith(("failed", "failure")):
+        return text if text.startswith("failed") else text.strip().lower().replace("failure", "failed", 1)
     return _FABRIC.get(_letters(text), text)
 
 
