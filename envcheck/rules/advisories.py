@@ -65,7 +65,7 @@ def release_vulnerable(
     severity = _severity(met, situation)
     variant, params = _worded(found, matrix, release, vllm, met if severity is not Severity.INFO else [])
     # What a batch leaves out, it need not make.
-    ways = ways_out(found.products, found.driver, matrix, release, planned, severity is not Severity.INFO) if remedies else ()
+    ways = ways_out(situation, found.products, found.driver, matrix, release, planned, severity is not Severity.INFO) if remedies else ()
     evidence = {**params, **_evidence(found, matrix, planned)} if remedies else dict(params)
     yield _finding(severity, variant, params, evidence, ways)
 

@@ -193,7 +193,7 @@ def test_one_finding_holds_every_product(ask: Ask) -> None:
         "date": "2026-01-28",
         "branch_ended": True,
     }
-    assert [remedy.note.key for remedy in findings[0].remedies][-2:] == ["remedy.advisory-upgrade", "remedy.advisory-driver-branch"]
+    assert [remedy.note.key for remedy in findings[0].remedies][-2:] == ["remedy.advisory-upgrade-runs", "remedy.advisory-driver-branch"]
 
 
 def test_a_fix_that_vllm_forbids_is_not_advised(ask: Ask) -> None:
