@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from functools import cache
+from typing import Any, get_args
 
 import msgspec
 
@@ -55,8 +56,22 @@ def _step(place: Any, key: str, following: str | None, text: str, path: str) -> 
         return None
     inner = place[slot] if isinstance(place, list) else place.get(slot)
     if not isinstance(inner, dict | list):
-        inner = place[slot] = [] if following.isdecimal() else {}
+        absent = inner is None and (slot in place if isinstance(place, dict) else True)
+        inner = place[slot] = [] if following.isdecimal() else _fields_absent(slot) if absent else {}
     return inner
+
+
+def _fields_absent(part: Any) -> dict[str, Any]:
+    """The fields of a part that was known to be absent: what nobody states of it is absent still, and not unknown."""
+    inner = _parts().get(part)
+    return dict.fromkeys(inner.__struct_fields__) if inner else {}
+
+
+@cache
+def _parts() -> dict[str, type[msgspec.Struct]]:
+    """The parts of the document that are objects with fields, by name."""
+    members = ((field.name, get_args(field.type)) for field in msgspec.structs.fields(HostReport))
+    return {name: kind for name, kinds in members for kind in kinds if isinstance(kind, type) and issubclass(kind, msgspec.Struct)}
 
 
 def _parsed(text: str) -> Any:

@@ -14,6 +14,7 @@ _NAMES = frozenset(
         *("setuptools", "pip", "uv", "ninja", "cmake", "wheel", "packaging", "protobuf", "pydantic", "fastapi", "starlette", "uvicorn"),
         *("huggingface-hub", "hf-xet", "hf-transfer", "modelscope", "safetensors", "sentencepiece", "tiktoken", "mistral-common", "gguf"),
         *("llguidance", "lm-format-enforcer", "lark", "openai", "openai-harmony", "prometheus-client", "pyzmq", "msgspec", "cloudpickle"),
+        *("prometheus-fastapi-instrumentator",),
         *("apex", "deepspeed", "accelerate", "peft", "timm", "einops", "mamba-ssm", "causal-conv1d", "tilelang", "apache-tvm-ffi"),
         *("sglang", "sgl-kernel", "lmdeploy", "lmcache", "nixl", "fastsafetensors", "runai-model-streamer", "tensorizer", "amdsmi"),
         *("jax", "jaxlib", "pillow", "librosa", "soundfile", "decord", "av", "qwen-vl-utils", "aiter", "intel-extension-for-pytorch"),

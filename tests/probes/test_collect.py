@@ -4,6 +4,7 @@ import msgspec
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from msgspec import UNSET
 
 from envcheck.errors import UsageError
 from envcheck.model.fact import Unreadable
@@ -208,3 +209,17 @@ def test_what_cannot_be_stated(path, value, key):
     with pytest.raises(UsageError) as raised:
         apply(BASE, {path: value})
     assert raised.value.text.key == key
+
+
+def test_what_is_absent_stays_so_around_a_stated_field():
+    bare = apply(BASE, {"driver": "null", "libcuda": "null"})
+    report = apply(bare, {"driver.version": "580.95.05"})
+    assert report.driver.version == "580.95.05"
+    assert (report.driver.nvml, report.driver.library_version, report.driver.cuda) == (None, None, None)
+    assert report.libcuda is None
+    # Of a part that nobody knows, its other fields are as unknown as before.
+    assert apply(BASE, {"driver.version": "580.95.05"}).driver.nvml is UNSET
+
+
+def test_a_stated_package_of_an_environment_known_to_be_absent():
+    assert apply(apply(BASE, {"packages": "null"}), {"packages.vllm": "0.19.1"}).packages == {"vllm": "0.19.1"}
