@@ -24,9 +24,15 @@ FACTS = MATRIX.quantization
         ("fp8", "0.13.0", "8.0"),
         ("fp8", "0.14.0", "7.5"),
         ("fp8", "0.33.0", "7.5"),
+        ("awq", "0.2.0", "8.0"),
+        ("awq", "0.2.1", "7.5"),
         ("awq", "0.6.3", "7.5"),
         ("gptq", "0.2.6", "6.0"),
         ("compressed-tensors", "0.5.2", "7.5"),
+        ("compressed-tensors wNa16", "0.7.3", "8.0"),
+        ("compressed-tensors wNa16", "0.11.2", "8.0"),
+        ("compressed-tensors wNa16", "0.12.0", "7.5"),
+        ("compressed-tensors w8a8", "0.33.0", "7.5"),
         ("mxfp4", "0.10.1", "8.0"),
     ],
 )
@@ -34,7 +40,7 @@ def test_floors_are_those_of_the_source_distributions(method: str, release: str,
     assert str(FACTS.floor(method, Version(release))) == floor
 
 
-@pytest.mark.parametrize(("method", "release"), [("fp8", "0.4.0"), ("awq", "0.2.1"), ("deepseek_v4_fp8", "0.33.0"), ("no-such", "0.33.0")])
+@pytest.mark.parametrize(("method", "release"), [("fp8", "0.4.0"), ("awq", "0.1.7"), ("deepseek_v4_fp8", "0.33.0"), ("no-such", "0.33.0")])
 def test_what_is_not_known_has_no_floor(method: str, release: str) -> None:
     assert FACTS.floor(method, Version(release)) is None
 
