@@ -4,8 +4,6 @@ Ranges are compared by the order of versions alone. A specifier would leave the 
 hold `0.22.0rc1`), though the fix may have come after them.
 """
 
-from __future__ import annotations
-
 from functools import cached_property
 from typing import Literal
 

@@ -1,7 +1,5 @@
 """Records of NVIDIA's driver: known faults, the kernels it takes, the kind of module a GPU needs, the container toolkit beside it."""
 
-from __future__ import annotations
-
 from functools import cached_property
 from typing import Literal
 

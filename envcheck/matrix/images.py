@@ -1,7 +1,5 @@
 """Container images by name: which family, release and CUDA an image text means, and what its start gate demands of a driver."""
 
-from __future__ import annotations
-
 import re
 from functools import cached_property
 

@@ -1,7 +1,5 @@
 """Records of judgement: figures that rules compare with, and which finding explains which."""
 
-from __future__ import annotations
-
 import msgspec
 
 from envcheck.matrix.records import Record

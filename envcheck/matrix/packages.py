@@ -1,7 +1,5 @@
 """Records of Python packages beside vLLM: known faults, what refuses what, what is compiled against torch, and their look-ups."""
 
-from __future__ import annotations
-
 from functools import cached_property, lru_cache
 from typing import Literal
 

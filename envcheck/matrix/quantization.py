@@ -1,7 +1,5 @@
 """Records of number formats: from which compute capability on a release takes them, and which kernels need a newer GPU than that."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 import msgspec

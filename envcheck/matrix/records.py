@@ -5,8 +5,6 @@ CUDA releases `12.9`, memory MiB, dates ISO 8601. Records hold no cycles, so the
 thousands are made at every start.
 """
 
-from __future__ import annotations
-
 from typing import Any, Literal
 
 import msgspec

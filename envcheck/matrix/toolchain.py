@@ -1,7 +1,5 @@
 """Records of compiling on the host: what each toolkit's nvcc takes and knows, what releases compile at run time, what loaders mix up."""
 
-from __future__ import annotations
-
 from functools import cached_property, lru_cache
 from typing import Literal
 

@@ -1,7 +1,5 @@
 """Records of behaviour: what a range of releases does that its wheels do not show."""
 
-from __future__ import annotations
-
 from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 

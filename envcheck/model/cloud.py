@@ -1,7 +1,5 @@
 """How clouds and rental platforms are told, and what tells type and region of the machine: the matrix holds it, the probe applies it."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 import msgspec

@@ -3,8 +3,6 @@
 "Could not tell" is neither "fine" nor "missing", so a probe must say which of the three it saw.
 """
 
-from __future__ import annotations
-
 from typing import Generic, Literal, TypeVar
 
 import msgspec

@@ -1,7 +1,5 @@
 """How an accelerator of another maker than NVIDIA is told on a host: the matrix holds the signs, the probe applies them."""
 
-from __future__ import annotations
-
 import msgspec
 
 

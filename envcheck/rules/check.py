@@ -30,6 +30,7 @@ from envcheck.rules.survey import Survey, Surveyor, asked_label
 Subject = Literal["installed", "requested", "any", "environment"]
 
 
+_NO_WHEEL = frozenset({"jetson-needs-special-build", "no-wheel-for-platform"})
 # A build of one's own holds code for other GPUs than the release it grew from.
 _OF_CODE = ("gpu-arch-not-in-vllm-build", "gpu-arch-not-in-torch-build", "driver-too-old-for-ptx")
 
@@ -111,7 +112,8 @@ class Judge:
         failed: list[Text] = []
         found = _all(HOST_RULES, situation, matrix, failed)
         errors = [finding.code for finding in found if finding.severity is Severity.ERROR]
-        hopeless = "jetson-needs-special-build" in errors or bool(errors and not situation.usable_gpus)
+        # No wheel helps there: what would be said of wheels says nothing.
+        hopeless = not _NO_WHEEL.isdisjoint(errors) or bool(errors and not situation.usable_gpus)
         conclusion = _Conclusion([]) if hopeless else self._conclude(subject, situation, target, request, remedies)
         # Of an image whose name is all that is known, the packages are those of its release.
         unseen = situation.from_image and not situation.packages and not situation.torch

@@ -3,8 +3,6 @@
 This module stays light: `ctypes` and `pynvml` are imported in the child only, and `pynvml` only where the library exists.
 """
 
-from __future__ import annotations
-
 import gc
 from collections.abc import Callable
 from typing import Literal

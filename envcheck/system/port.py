@@ -3,8 +3,6 @@
 Every answer is a fact: an operation never raises for what a host lacks or refuses. Paths are absolute POSIX paths of the host looked at.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
@@ -41,6 +39,23 @@ class HttpAnswer(msgspec.Struct, frozen=True):
     url: str
     truncated: bool = False
     date_ahead_s: int | None = None
+
+
+class NvmlMigDevice(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A MIG device; memory in bytes, `errors` as for a GPU."""
+
+    uuid: str | None = None
+    name: str | None = None
+    memory_total_bytes: int | None = None
+    memory_free_bytes: int | None = None
+    errors: dict[str, str] = {}
+
+
+class NvmlProcess(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A process on a device; `used_bytes` None = NVML does not say."""
+
+    pid: int
+    used_bytes: int | None = None
 
 
 class NvmlGpu(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -91,23 +106,6 @@ class NvmlGpu(msgspec.Struct, frozen=True, omit_defaults=True):
     display_active: bool | None = None
     lost: str | None = None
     errors: dict[str, str] = {}
-
-
-class NvmlMigDevice(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A MIG device; memory in bytes, `errors` as for a GPU."""
-
-    uuid: str | None = None
-    name: str | None = None
-    memory_total_bytes: int | None = None
-    memory_free_bytes: int | None = None
-    errors: dict[str, str] = {}
-
-
-class NvmlProcess(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A process on a device; `used_bytes` None = NVML does not say."""
-
-    pid: int
-    used_bytes: int | None = None
 
 
 class NvmlPair(msgspec.Struct, frozen=True, omit_defaults=True):
