@@ -4,8 +4,6 @@ Measured constants and release sources, never computed here. `releases` is a ver
 of a list that matches decides, so the narrower ones stand first. GiB are 2**30 bytes, MiB 2**20.
 """
 
-from __future__ import annotations
-
 from typing import Any, Literal
 
 import msgspec

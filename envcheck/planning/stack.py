@@ -43,8 +43,10 @@ def choose_stack(judgement: Judgement, matrix: Matrix, request: Request) -> Stac
     spec = request.vllm if judgement.subject in ("installed", "requested") else None
     if judgement.subject == "installed" and judgement.release:
         spec = judgement.release.raw
-    survey = surveyor.survey(judgement.target, spec, variants=True)
-    general = survey if spec is None else surveyor.survey(judgement.target, variants=True)
+    survey = surveyor.survey(judgement.target, spec)
+    if survey.best is None or survey.best.judged.release is not matrix.releases[0]:  # else no wheel of the release page is newer
+        survey = surveyor.survey(judgement.target, spec, variants=True)
+    general = survey if spec is None or survey.best else surveyor.survey(judgement.target, variants=True)
     return _from_survey(judgement, matrix, survey, general)
 
 

@@ -129,8 +129,9 @@ def installer_settings(situation: Situation) -> bool:
 
 
 def links_of_nodes(situation: Situation) -> bool:
-    """Variables of the environment are set, or ports to other nodes are known."""
-    return bool(known(situation.host.environment)) or known(situation.host.interconnect) is not None
+    """Variables of NCCL are set, or ports to other nodes are known."""
+    interconnect = known(situation.host.interconnect)
+    return _sets(situation, "NCCL") or bool(interconnect and known(interconnect.ports))
 
 
 def request(situation: Situation) -> bool:
