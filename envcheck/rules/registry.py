@@ -191,7 +191,7 @@ ENVIRONMENT_RULES = (
     ),
     Rule(
         "source_build.source_build",
-        when.vllm,
+        when.installer_settings,
         ("source-build-cuda-mismatch",),
         ("package_origins", "toolkits", "torch", "environment.TORCH_CUDA_ARCH_LIST", "gpus"),
     ),
