@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 from urllib.parse import urljoin, urlsplit
 
 import msgspec
@@ -16,6 +17,9 @@ from envcheck.model.fact import Fact, Found, Unreadable
 from envcheck.system import reasons
 from envcheck.system.port import HttpAnswer
 from envcheck.system.within import within
+
+if TYPE_CHECKING:
+    from ipaddress import IPv4Address, IPv6Address
 
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _MAX_REDIRECTS = 5
@@ -92,9 +96,9 @@ def _follow(session: Session, url: str, headers: dict[str, str], bounds: _Bounds
         if not redirects:
             return Unreadable(f"{_host(url)}: redirect not followed")
         following = urljoin(url, target)
-        refusal = _refusal(following, bounds.plain)
-        if refusal or (_is_loopback(following) and not _is_loopback(url)):
-            return Unreadable(f"{_host(url)}: redirect not followed: {refusal or 'leads to this machine'}")
+        refusal = _refusal(following, bounds.plain) or _leads_inside(url, following)
+        if refusal:
+            return Unreadable(f"{_host(url)}: redirect not followed: {refusal}")
         if urlsplit(following)[:2] != urlsplit(url)[:2]:
             headers = {name: value for name, value in headers.items() if name.lower() not in _SECRET_HEADERS}
         url = following
@@ -160,6 +164,13 @@ def _refusal(url: str, plain: bool = False) -> str | None:
     return None if parts.scheme == "https" or plain or _is_loopback(url) else reasons.PLAIN_HTTP
 
 
+def _leads_inside(url: str, following: str) -> str | None:
+    """Why a redirect may not be followed: nobody outside may make us ask this machine, or the cloud what it keeps for this machine."""
+    if _is_loopback(following) and not _is_loopback(url):
+        return "leads to this machine"
+    return "leads to a link-local address" if _is_near(_address(following)) else None
+
+
 def is_link_local(url: str) -> bool:
     """169.254.0.0/16 and fe80::/10, and the few addresses of the shared space where clouds serve the same to their machines alone."""
     import ipaddress
@@ -168,19 +179,33 @@ def is_link_local(url: str) -> bool:
         address = ipaddress.ip_address(urlsplit(url).hostname or "")
     except ValueError:
         return False
-    return urlsplit(url).scheme in {"http", "https"} and (address.is_link_local or str(address) in _LIKE_LINK_LOCAL)
+    return urlsplit(url).scheme in {"http", "https"} and _is_near(address)
+
+
+def _is_near(address: IPv4Address | IPv6Address | None) -> bool:
+    return address is not None and (address.is_link_local or str(address) in _LIKE_LINK_LOCAL)
 
 
 def _is_loopback(url: str) -> bool:
+    host = (urlsplit(url).hostname or "").rstrip(".")
+    address = _address(url)
+    return host == "localhost" or (address is not None and (address.is_loopback or address.is_unspecified))
+
+
+def _address(url: str) -> IPv4Address | IPv6Address | None:
+    """The address that a URL names in any spelling the C library takes (`127.1`, `0x7f000001`, `[::ffff:127.0.0.1]`), else None."""
     import ipaddress
+    import socket
 
     host = urlsplit(url).hostname or ""
-    if host == "localhost":
-        return True
     try:
-        return ipaddress.ip_address(host).is_loopback
+        address = ipaddress.ip_address(host.partition("%")[0])
     except ValueError:
-        return False
+        try:
+            return ipaddress.IPv4Address(socket.inet_aton(host.rstrip(".")))
+        except (OSError, UnicodeError):
+            return None
+    return getattr(address, "ipv4_mapped", None) or address
 
 
 def _host(url: str) -> str:

@@ -344,6 +344,33 @@ def test_over_plain_http_nothing_is_sent_and_nothing_believed(headers: dict[str,
     assert fact == Unreadable("plain http, which anyone on the way can change")
 
 
+@pytest.mark.parametrize(
+    ("place", "why"),
+    [
+        ("169.254.169.254", "a link-local address"),
+        ("[::ffff:169.254.169.254]", "a link-local address"),
+        ("2852039166", "a link-local address"),
+        ("0xa9.254.43518", "a link-local address"),
+        ("[fe80::1]", "a link-local address"),
+        ("100.100.100.200", "a link-local address"),
+        ("127.1", "this machine"),
+        ("2130706433", "this machine"),
+        ("[::ffff:127.0.0.1]", "this machine"),
+        ("0.0.0.0", "this machine"),
+        ("localhost.", "this machine"),
+    ],
+)
+def test_a_redirect_never_leads_to_what_only_this_machine_may_ask(place: str, why: str) -> None:
+    with responses.RequestsMock() as web:
+        web.add(responses.GET, "http://mirror.example/", status=302, headers={"Location": f"http://{place}/latest/meta-data/"})
+        assert get("http://mirror.example/", {}, {}, 2.0, 0) == Unreadable(f"mirror.example: redirect not followed: leads to {why}")
+
+
+def test_this_machine_does_not_lead_to_the_metadata_service(server: Server) -> None:
+    url = server.answers("/", b"", status=302, Location="http://169.254.169.254/latest/")
+    assert get(url, {}, {}, 2.0, 0) == Unreadable("127.0.0.1: redirect not followed: leads to a link-local address")
+
+
 def test_plain_http_never_leads_to_this_machine(server: Server) -> None:
     with responses.RequestsMock() as web:
         web.add(responses.GET, "http://mirror.example/", status=302, headers={"Location": server.answers("/inside", b"")})
