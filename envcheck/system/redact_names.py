@@ -12,6 +12,13 @@ _STAND_IN = re.compile(r"(?:user|host)\d{1,6}")
 _HOME = re.compile(r"((?:^|[^\w])(?:home|Users|homes)[/\\]{1,2})([^/\\\s:;,\"'<>|\0*?\[\]{}()$`]{1,64})")
 _URL_HOST = re.compile(r"(?<=://)(?:[^/\s@\"'<>]*@)?([A-Za-z0-9][A-Za-z0-9.-]{0,252})")
 _INNER = re.compile(r"\.(?:local|internal|intranet|lan|corp|home|private|localdomain|cluster\.local)$", re.IGNORECASE)
+_INNER_NAME = re.compile(
+    r"(?<![\w/@.-])\.?((?:[A-Za-z0-9-]{1,63}\.){0,6}[A-Za-z0-9-]{1,63}\.(?:corp|intranet|internal|lan))(?![\w-]|\.\w)", re.IGNORECASE
+)
+_EVERYBODYS = ("metadata.google.internal", "docker.internal", "containers.internal")
+# What is mounted from where, as `/proc/self/mountinfo` has it.
+_SERVER = re.compile(r" - (?:nfs4?|cifs|smb3|(?:fuse\.)?glusterfs|fuse\.sshfs) (?://([^/\s]{1,253})|(?:[^\s@:/]{1,64}@)?([\w.-]{1,253}):)")
+_SHARE_USER = re.compile(r"[ ,]username=([^,\s]{1,64})")
 _HOST_KEY = re.compile(r"\"(?:(?:local|public)[-_])?host-?name\"\s*:\s*\"([^\"\s]{1,253})\"")
 _SET = re.compile(r"(?:^|[\0\n])(USER|LOGNAME|HOSTNAME)=([^\0\s]{1,253})")
 _PASSWD = re.compile(r"^([^:\s]{1,64}):[^:\n]*:(\d{1,10}):\d{1,10}:([^:\n]*):([^:\n]*):[^:\n]*$", re.MULTILINE)
@@ -75,6 +82,29 @@ class Names:
                 if ("." not in url[1] or _INNER.search(url[1])) and not url[1].startswith("metadata."):
                     self.learn_host(url[1])
 
+        if " - " in text:
+            self._learn_mounts(text)
+        lower = text.lower()
+        for inner in _INNER_NAME.finditer(text) if any(end in lower for end in (".corp", ".intranet", ".internal", ".lan")) else ():
+            self._learn_inner(inner[1])
+
+    def _learn_mounts(self, text: str) -> None:
+        for server in _SERVER.finditer(text):
+            self.learn_host(server[1] or server[2])
+        for user in _SHARE_USER.finditer(text) if "username=" in text else ():
+            self.learn_user(user[1])
+
+    def _learn_inner(self, name: str) -> None:
+        """A machine of an inner network, and the network's own name as a whole."""
+        parts = name.split(".")
+        if name.lower().endswith(_EVERYBODYS) or len(self._known) >= _MOST:
+            return
+        if len(parts) > 2:
+            self.learn_host(name)
+        domain = ".".join(parts[-2:])
+        if domain.casefold() not in self._known:
+            self._add(domain, self._next("host"))
+
     def learn_accounts(self, passwd: str) -> None:
         """People's accounts of a passwd file, and their full names."""
         for found in _PASSWD.finditer(passwd):
@@ -91,11 +121,14 @@ class Names:
         lower = name.casefold()
         if lower in SHARED_ACCOUNTS or lower == "localhost" or _STAND_IN.fullmatch(lower) or lower.startswith("lost+found"):
             return
+        self._add(name, self._next(kind))
+
+    def _next(self, kind: str) -> str:
         number = 1 + self.count(kind)
         while f"{kind}{number}" in self._taken:
             number += 1
         self._taken.add(f"{kind}{number}")
-        self._add(name, f"{kind}{number}")
+        return f"{kind}{number}"
 
     def _add(self, name: str, stand_in: str) -> None:
         lower = name.casefold()

@@ -6,43 +6,18 @@ import re
 from collections.abc import Callable
 
 from envcheck.system.secret_values import HIDDEN, hides
+from envcheck.system.token_forms import known_tokens
 
 Rename = Callable[[str, str], str]  # (kind, original) → stand-in
 
-_SECRETS = re.compile(
-    r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY-----[\s\S]*?(?:-----END [A-Z0-9 ]{0,40}PRIVATE KEY-----|\Z)"
-    r"|\b(?:ssh-(?:rsa|dss|ed25519)|ecdsa-sha2-nistp\d{3}|sk-ssh-ed25519@openssh\.com)\s+[A-Za-z0-9+/=]{20,}"
-    r"|\bSHA256:[A-Za-z0-9+/]{43}=?"
-    r"|\beyJ[\w-]{6,}\.[\w-]{6,}(?:\.[\w-]*)?"
-    r"|\bhf_[A-Za-z0-9]{12,}|\bsk-[\w-]{16,}|\bgh[pousr]_\w{16,}|\bgithub_pat_\w{16,}|\bglpat-[\w-]{16,}|\bnpm_\w{16,}|\bpypi-[\w-]{16,}"
-    r"|\b(?:AKIA|ASIA)[0-9A-Z]{12,}|\bLTAI[0-9A-Za-z]{12,}|\bAKID[0-9A-Za-z]{12,}|\bAIza[\w-]{20,}|\bxox[abeprs]-[\w-]{10,}|\bnvapi-[\w-]{16,}"
-)
-# Looked for before the patterns are, which take a microsecond a character.
-_SECRET_SIGNS = (
-    "PRIVATE KEY",
-    "ssh-",
-    "ecdsa-",
-    "SHA256:",
-    "eyJ",
-    "hf_",
-    "sk-",
-    "gh",
-    "glpat-",
-    "npm_",
-    "pypi-",
-    "AKI",
-    "ASIA",
-    "LTAI",
-    "AIza",
-)
-_MORE_SIGNS = ("github_pat_", "xox", "nvapi-")
 _AUTHORIZATION = re.compile(
     r"((?:authorization|x-api-key|cookie)[\"']?\s*[:=]\s*[\"']?)[^\r\n\"'\0]+|(\b(?:bearer|basic)\s+)[\w+/=.~-]{8,}", re.I
 )
 _OPTION = re.compile(r"(--[a-z-]{0,40}?(?:api-key|token|secret|password)(?:[= ]\s*|\0))[^\s\-\0][^\s\0]*", re.IGNORECASE)
 # `API_KEY=x`, `"api_key": "x"`; a name that begins a longer one (`tokenizers==…`) is another name.
 _ASSIGNED = re.compile(
-    r"((?:^|[^\w])([A-Z][A-Z0-9_]{0,127}|[a-z_.-]{0,40}?(?:api_?key|access_?key|secret_?key|private_?key|auth_?token|password|passwd|secret|token))"
+    r"((?:^|[^\w])([A-Z][A-Z0-9_]{0,127}|[a-z_.-]{0,40}?(?:api_?key|access_?key|secret_?key|private_?key|auth_?token|password|passwd"
+    r"|passphrase|secret|token|_pwd|pass|auth))"
     r"[\"']?(?:=|\s*:\s+|\s=\s|\":))(?:\"((?:\\.|[^\"\\\n\0])*)\"|'([^'\n\0]*)'|([^\s\"'=,;\0\\](?:\\.|[^\s\"'\0\\])*))",
     re.MULTILINE,
 )
@@ -53,8 +28,11 @@ _MAIL = re.compile(
 )
 
 _DEVICE = re.compile(r"\b(MIG-GPU|GPU|MIG)-([0-9a-fA-F]{4,8}(?:-[0-9a-fA-F]{0,12}){0,4})(?![\w-])")
-_UUID = re.compile(r"(?<![0-9A-Fa-f-])[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}(?![0-9A-Fa-f-])")
-_LONG_HEX = re.compile(r"(?<![\w:+/=])(?:[0-9a-f]{64}|[0-9a-f]{32})(?![\w+/=])")
+# A slice of systemd's has underscores in it: `kubepods-pod0a1b2c3d_…`.
+_UUID = re.compile(
+    r"(?:(?<![0-9A-Fa-f-])|(?<=pod))[0-9A-Fa-f]{8}([-_])[0-9A-Fa-f]{4}(?:\1[0-9A-Fa-f]{4}){2}\1[0-9A-Fa-f]{12}(?![0-9A-Fa-f-])"
+)
+_LONG_HEX = re.compile(r"(?<![\w:+=])(?:[0-9a-f]{64}|[0-9a-f]{32})(?![\w+=])")
 # Names of firmware variables are the same on every machine.
 _FIRMWARE = frozenset({"8be4df61-93ca-11d2-aa0d-00e098032b8c", "d719b2cb-3d3a-4596-a3bc-dad00e67656f"})
 _INSTANCE = re.compile(
@@ -67,6 +45,7 @@ _LABELLED = re.compile(
     r"([A-Za-z0-9][\w./-]{3,200})",
     re.IGNORECASE,
 )
+_NUMBERED = re.compile(r"(\b(?:s/n|serial)(?:\s{1,8}#?|\s{0,8}[:=#]\s{0,8}))((?=[A-Za-z]{0,40}\d)[A-Za-z0-9]{6,80})\b", re.IGNORECASE)
 _NOT_NAMED = frozenset({"none", "null", "true", "false", "n/a", "unknown", "not", "default", "string"})
 
 
@@ -76,8 +55,7 @@ def secrets(text: str) -> str:
         text = _URL_USER.sub(f"{HIDDEN}@", text)
     if "://" in text and ("?" in text or "#" in text):
         text = _URL_QUERY.sub(rf"\1?{HIDDEN}", text)
-    if any(sign in text for sign in (*_SECRET_SIGNS, *_MORE_SIGNS)):
-        text = _SECRETS.sub(HIDDEN, text)
+    text = known_tokens(text)
     lower = text.lower()
     if any(sign in lower for sign in ("authorization", "x-api-key", "cookie", "bearer", "basic")):
         text = _AUTHORIZATION.sub(lambda found: (found[1] or found[2]) + HIDDEN, text)
@@ -98,17 +76,25 @@ def _device(kind: str, number: str, rename: Rename) -> str:
     return "MIG-" + rename("device", f"GPU-{number}") if kind == "MIG-GPU" else rename("device", f"{kind}-{number}")
 
 
+def _uuid(found: str, sign: str, rename: Rename) -> str:
+    plain = found.lower().replace(sign, "-")
+    return found if plain in _FIRMWARE else rename("uuid", plain).replace("-", sign)
+
+
 def identities(text: str, rename: Rename) -> str:
     """The text with mail addresses, device and machine identifiers, serial and account numbers replaced."""
     if "@" in text:
         text = _MAIL.sub(lambda found: found[0] if found[0].endswith("@example.com") else rename("mail", found[0].lower()), text)
     if "-" in text:
         text = _DEVICE.sub(lambda found: _device(found[1], found[2].lower(), rename), text)
-        text = _UUID.sub(lambda found: found[0] if found[0].lower() in _FIRMWARE else rename("uuid", found[0].lower()), text)
+    if text.count("-") > 3 or text.count("_") > 3:
+        text = _UUID.sub(lambda found: _uuid(found[0], found[1], rename), text)
     text = _INSTANCE.sub(lambda found: rename("instance", found[0]), text)
     text = _LONG_HEX.sub(lambda found: rename("hex", found[0]), text)
     text = _ACCOUNT.sub(lambda found: found[1] + rename("account", found[2]), text)
     lower = text.lower()
+    if "serial" in lower or "s/n" in lower:
+        text = _NUMBERED.sub(lambda found: found[1] + rename("serial", found[2]), text)
     if "serial" not in lower and "id" not in lower:
         return text
     return _LABELLED.sub(lambda found: found[0] if found[2].lower() in _NOT_NAMED else found[1] + rename("serial", found[2]), text)

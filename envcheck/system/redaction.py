@@ -20,7 +20,7 @@ _PEOPLE = frozenset({"USER", "LOGNAME", "USERNAME", "SUDO_USER"})
 _MACHINES = frozenset({"HOSTNAME", "HOST", "COMPUTERNAME", "NODE_NAME", "NODENAME"})
 _IDENTITY = re.compile(
     r"(?:(?:POD|ENDPOINT|TASK|WORKLOAD|INSTANCE|CONTAINER|JOB|ACCOUNT|PROJECT|USER|MACHINE|NODE|VM|SESSION|TENANT|SUBSCRIPTION|TEAM)_?ID"
-    r"|UUID|CONTAINERLABEL)$"
+    r"|UUID|CONTAINERLABEL|NAMESPACE)$"
 )
 _SERIAL_FILES = ("_serial", "_asset_tag", "/serial", "/serial_number")
 _HOSTNAME_FILES = ("/etc/hostname", "/proc/sys/kernel/hostname", "/etc/HOSTNAME")

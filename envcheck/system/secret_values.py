@@ -5,8 +5,10 @@ from __future__ import annotations
 import re
 
 HIDDEN = "***"
-_SECRET = ("KEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "CREDENTIAL")
+_SECRET = ("KEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "PASSPHRASE", "CREDENTIAL", "WEBHOOK", "_AUTH_CONFIG")
+_SECRET_ENDS = ("_PWD", "_PASS", "_PAT", "_AK", "_SK", "_SAS", "_DSN")  # `PWD` and `OLDPWD` are folders
 _OPTION = re.compile(r"((?<!-)--[a-z-]{0,60}(?:api-key|token|secret|password)[= ]\s*)[^\s-]\S*", re.IGNORECASE)
+_SECRET_NAMES = ("AUTH", "PASS")
 _COUNTS = ("_TOKENS", "_TOKENS_")  # `…_MAX_TOKENS` and `…_TOKENS_PER_…` are numbers, no secrets
 _LONGEST = 2000  # characters shown of a value
 
@@ -15,7 +17,10 @@ def redacted(name: str, value: str) -> str:
     """The value of a variable as it may be shown, at most 2,000 characters."""
     if hides(name, value):
         return HIDDEN
-    return redacted_urls(_OPTION.sub(rf"\1{HIDDEN}", value[:_LONGEST]))
+    shown = redacted_urls(_OPTION.sub(rf"\1{HIDDEN}", value[:_LONGEST]))
+    from envcheck.system.token_forms import known_tokens
+
+    return known_tokens(shown)
 
 
 def hides(name: str, value: str) -> bool:
@@ -26,7 +31,7 @@ def hides(name: str, value: str) -> bool:
 def is_secret(name: str) -> bool:
     """Whether a variable's name says that its value is to be kept."""
     upper = name.upper()
-    return any(word in upper for word in _SECRET)
+    return any(word in upper for word in _SECRET) or upper.endswith(_SECRET_ENDS) or upper in _SECRET_NAMES
 
 
 def _counts(upper: str) -> bool:

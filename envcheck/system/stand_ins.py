@@ -18,7 +18,7 @@ _OURS = {
     "hardware": re.compile(r"(?:[0:]*)00:00:5e:.*"),
     "guid": re.compile(r"0000:0000:0000:[0-9a-f]{4}"),
 }
-_MARK = re.compile(r"(?:00000000|ec200000)-0000-0000-0000-(\d{12})")
+_MARK = re.compile(r"(?:00000000|ec200000)([-_])0000\10000\10000\1(\d{12})")
 
 
 class StandIns:
@@ -35,7 +35,7 @@ class StandIns:
     def learn(self, text: str) -> None:
         """Leave out the numbers of identifiers that are stand-ins already."""
         for found in _MARK.finditer(text):
-            self._numbers["id"] = max(self._numbers.get("id", 0), int(found[1]))
+            self._numbers["id"] = max(self._numbers.get("id", 0), int(found[2]))
 
     def rename(self, kind: str, original: str) -> str:
         """The stand-in of an original."""
