@@ -10,14 +10,15 @@ from typing import TypeVar
 
 from envcheck.model.fact import Absent, Fact, Found, Unreadable
 from envcheck.system.files import expand, failure, find_executable, list_folder, parents, read_bounded
-from envcheck.system.nvml import NvmlVisit, visit
+from envcheck.system.nvml import STALL_S, TOTAL_S, NvmlVisit, visit
+from envcheck.system.patience import Patience
 from envcheck.system.port import READ_LIMIT, CommandResult, DiskSpace, HttpAnswer, NvmlReport, System
 
 T = TypeVar("T")
 
 _DISK_S = 1.0
-_HANGING_S = 2.5  # for all hanging commands together: with a hung NVML the answer still comes within 5 s
-_LEAST_S = 0.5  # what a command gets when others have used that up
+# What each gets when others that hang have used up what all may take together; a healthy one needs a fraction of it.
+_LEAST_COMMAND_S, _LEAST_DISK_S, _LEAST_NVML_S = 0.1, 0.05, 1.5
 
 
 class RealSystem(System):
@@ -27,7 +28,7 @@ class RealSystem(System):
         self._env = dict(os.environ if env is None else env)
         self._offline = offline
         self._visit: NvmlVisit | None = None
-        self._hung_s = 0.0
+        self._patience = Patience()
 
     def read(self, path: str, limit: int = READ_LIMIT) -> Fact[bytes]:
         """The first `limit` bytes of a regular or virtual file; pipes, devices and folders are refused unopened."""
@@ -57,11 +58,11 @@ class RealSystem(System):
         """A command without a shell, killed with its children at the time limit (seconds), which is shorter once others have hung."""
         from envcheck.system.command import run
 
-        patience = min(timeout, max(_HANGING_S - self._hung_s, _LEAST_S))
+        limit = self._patience.limit(timeout, _LEAST_COMMAND_S)
         start = time.monotonic()
-        answer = run(argv, self._env, patience)
-        if time.monotonic() - start >= patience:
-            self._hung_s += patience
+        answer = run(argv, self._env, limit)
+        if time.monotonic() - start >= limit:
+            self._patience.waited(limit)
         return answer
 
     def which(self, name: str) -> str | None:
@@ -82,16 +83,32 @@ class RealSystem(System):
 
     def _nvml_visit(self) -> NvmlVisit:
         if self._visit is None:
-            self._visit = visit()
+            self._patience.release()
+            start = time.monotonic()
+            stall, total = (self._patience.limit(limit, _LEAST_NVML_S) for limit in (STALL_S, TOTAL_S))
+            self._visit = visit(stall, total)
+            if self._visit.report.status == "Timeout":
+                self._patience.waited(time.monotonic() - start)
         return self._visit
 
     def disk(self, path: str) -> Fact[DiskSpace]:
-        """Space at the nearest existing parent, bytes; Unreadable after a second, for a lost file server never answers."""
-        return _in_time(partial(_space, path))
+        """Space at the nearest existing parent, bytes; Unreadable after a second at most, for a lost file server never answers."""
+        return self._in_time(partial(_space, path))
 
     def writable(self, path: str) -> Fact[bool]:
         """Whether this process may write at the nearest existing parent; `access` asks, nothing is written."""
-        return _in_time(partial(_leave, path))
+        return self._in_time(partial(_leave, path))
+
+    def _in_time(self, question: Callable[[], Fact[T]]) -> Fact[T]:
+        """The answer of a file system, asked in a thread that is left behind where none comes."""
+        from envcheck.system.within import within
+
+        limit = self._patience.limit(_DISK_S, _LEAST_DISK_S)
+        answer = within(limit, question)
+        if answer is not None:
+            return answer
+        self._patience.waited(limit)
+        return Unreadable(f"no answer for {limit:g} s")
 
     def uname(self) -> Fact[tuple[str, str, str]]:
         """(system, kernel release, machine)."""
@@ -127,14 +144,6 @@ class RealSystem(System):
         from envcheck.system.http import get, get_direct
 
         return get_direct(url, headers, timeout, limit) if direct else get(url, headers, self._env, timeout, limit)
-
-
-def _in_time(question: Callable[[], Fact[T]]) -> Fact[T]:
-    """The answer of a file system, asked in a thread that is left behind where none comes."""
-    from envcheck.system.within import within
-
-    answer = within(_DISK_S, question)
-    return Unreadable(f"no answer for {_DISK_S:g} s") if answer is None else answer
 
 
 def _space(path: str) -> Fact[DiskSpace]:

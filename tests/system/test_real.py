@@ -10,7 +10,8 @@ import pytest
 
 from envcheck.model.fact import Absent, Found, Unreadable
 from envcheck.system import within as within_module
-from envcheck.system.port import CommandResult, DiskSpace, System
+from envcheck.system.nvml import NvmlVisit
+from envcheck.system.port import CommandResult, DiskSpace, NvmlReport, System
 from envcheck.system.real import RealSystem
 from envcheck.system.within import within
 
@@ -67,20 +68,57 @@ def test_commands_are_looked_for_on_the_path_given(tmp_path: Path) -> None:
     assert system.run(["nvidia-smi"]) == Absent("no such command")
 
 
-def test_commands_that_hang_share_their_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    clock, given = [0.0], []
+@pytest.fixture
+def hanging(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """A machine where everything that may hang does, on a clock of its own; the list holds how long each was waited for."""
+    waits: list[float] = []
+
+    def wait(seconds: float) -> None:
+        waits.append(round(seconds, 3))
 
     def hang(argv: object, env: object, timeout: float) -> Unreadable:
-        given.append(timeout)
-        clock[0] += timeout
+        wait(timeout)
         return Unreadable("hung")
 
+    def stall(stall_s: float, total_s: float) -> NvmlVisit:
+        wait(stall_s)
+        return NvmlVisit(NvmlReport("Timeout"), Unreadable("did not answer in time"))
+
     monkeypatch.setattr("envcheck.system.command.run", hang)
-    monkeypatch.setattr("envcheck.system.real.time.monotonic", lambda: clock[0])
+    monkeypatch.setattr("envcheck.system.real.visit", stall)
+    monkeypatch.setattr(within_module, "within", lambda seconds, work: wait(seconds))
+    monkeypatch.setattr("envcheck.system.real.time.monotonic", lambda: sum(waits))
+    return waits
+
+
+def test_commands_that_hang_share_their_time(hanging: list[float]) -> None:
     system = RealSystem()
-    for name in ("nvidia-smi", "nvcc", "python3", "gcc"):
+    for name in ("python3", "nvcc", "docker", "gcc"):
         system.run([name])
-    assert given == [2.0, 0.5, 0.5, 0.5]
+    assert hanging == [2.0, 0.5, 0.1, 0.1]
+
+
+def test_driver_file_server_and_commands_that_hang_together_are_left_within_five_seconds(hanging: list[float]) -> None:
+    system = RealSystem()
+    for name in ("python3", "nvcc", "docker", "nvidia-ctk"):
+        system.run([name])
+    for path in ("/home/a/.cache/huggingface", "/home/a/.cache/vllm", "/home/a/.cache/uv"):
+        system.disk(path)
+        system.writable(path)
+    system.nvml()
+    for name in ("modinfo", "dmesg", "mokutil", "nvidia-smi"):
+        system.run([name])
+    assert sum(hanging) < 4.9
+    assert max(hanging[4:-5]) <= 0.05
+    assert hanging[-5] >= 1.5
+
+
+def test_a_driver_that_hangs_alone_is_waited_for_and_so_is_the_next_command(hanging: list[float]) -> None:
+    system = RealSystem()
+    system.nvml()
+    system.libcuda_version()
+    system.run(["nvidia-smi"])
+    assert hanging == [2.0, 2.0]
 
 
 def test_disk_space_is_that_of_the_nearest_parent(tmp_path: Path) -> None:
