@@ -14,7 +14,7 @@ import responses
 from msgspec.structs import replace
 
 from envcheck.model.fact import Fact, Found, Unreadable
-from envcheck.system.http import date_ahead_s, get, get_direct, is_link_local, proxies_for
+from envcheck.system.http import get, get_direct
 from envcheck.system.port import HttpAnswer
 from envcheck.system.real import RealSystem
 
@@ -203,25 +203,6 @@ def test_the_proxy_of_the_environment_is_asked(server: Server) -> None:
     assert server.seen[0][0] == "CONNECT hub.example:443"
 
 
-@pytest.mark.parametrize(
-    ("url", "env", "proxies"),
-    [
-        ("https://hub.example/", {"https_proxy": "http://p:1", "HTTPS_PROXY": "http://q:1"}, {"https": "http://p:1"}),
-        ("https://hub.example/", {"ALL_PROXY": "socks5://p:1"}, {"https": "socks5://p:1"}),
-        ("https://hub.example/", {"http_proxy": "http://p:1"}, {}),
-        ("https://hub.example/", {"https_proxy": "http://p:1", "no_proxy": ".internal,hub.example"}, {}),
-        ("https://a.internal/", {"https_proxy": "http://p:1", "NO_PROXY": ".internal,hub.example"}, {}),
-        ("https://hub.example/", {"https_proxy": "http://p:1", "no_proxy": "*"}, {}),
-        ("http://127.0.0.1:8000/", {"http_proxy": "http://p:1"}, {}),
-        ("https://hub.example/", {}, {}),
-    ],
-)
-def test_which_proxy_is_asked(url: str, env: dict[str, str], proxies: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("https_proxy", "http://of-this-process:1")
-    monkeypatch.setenv("no_proxy", "")
-    assert proxies_for(url, env) == proxies
-
-
 def test_loopback_bypasses_the_proxy(server: Server, other: Server) -> None:
     url = server.answers("/", b"direct")
     assert isinstance(get(url, {}, {"http_proxy": other.url}, 5, 100), Found)
@@ -256,34 +237,6 @@ def test_a_redirect_from_abroad_never_leads_to_this_machine(server: Server) -> N
         fact = ask("https://hub.example/x")
     assert fact == Unreadable("hub.example: redirect not followed: leads to this machine")
     assert server.seen == []
-
-
-@pytest.mark.parametrize(
-    ("url", "near"),
-    [
-        ("http://169.254.169.254/latest/", True),
-        ("http://169.254.0.23/", True),
-        ("http://100.100.100.200/latest/meta-data/", True),
-        ("http://100.96.0.96/", True),
-        ("http://100.80.80.80/", True),
-        ("http://[fd00:ec2::254]/latest/", True),
-        ("http://100.100.100.201/", False),
-        ("http://127.0.0.1/", False),
-        ("http://10.0.0.1/", False),
-        ("http://metadata.google.internal/", False),
-        ("http://169.254.169.254.example.com/", False),
-        ("http://2852039166/", False),
-        ("http://169.254.169.254@example.com/", False),
-        ("http://example.com/169.254.169.254", False),
-        ("ftp://169.254.169.254/", False),
-        ("file:///169.254.169.254", False),
-        ("", False),
-    ],
-)
-def test_which_addresses_are_asked_without_a_proxy(url: str, near: bool) -> None:
-    assert is_link_local(url) == near
-    if not near:
-        assert get_direct(url, {}, 0.1, 100) == Unreadable("not a link-local address")
 
 
 @pytest.fixture
@@ -376,27 +329,6 @@ def test_plain_http_never_leads_to_this_machine(server: Server) -> None:
         web.add(responses.GET, "http://mirror.example/", status=302, headers={"Location": server.answers("/inside", b"")})
         assert isinstance(get("http://mirror.example/", {}, {}, 2.0, 0), Unreadable)
     assert server.seen == []
-
-
-NOON = 1_790_510_400  # 2026-09-27 12:00:00 UTC
-
-
-@pytest.mark.parametrize(
-    ("headers", "ahead"),
-    [
-        ({"Date": "Sun, 27 Sep 2026 12:00:00 GMT"}, 0),
-        ({"Date": "Sun, 27 Sep 2026 12:10:00 GMT"}, 600),
-        ({"Date": "Sun, 27 Sep 2026 11:00:00 GMT", "Age": "3600"}, 0),
-        ({"Date": "Sun, 27 Sep 2026 12:00:00 GMT", "Age": "9" * 400}, 0),
-        ({"Date": "Sun, 27 Sep 2026 12:00:00 GMT", "Age": "-5"}, 0),
-        ({}, None),
-        ({"Date": ""}, None),
-        ({"Date": "yesterday"}, None),
-        ({"Date": "Sun, 99 Sep 9999999 12:00:00 GMT"}, None),
-    ],
-)
-def test_how_far_the_clocks_differ(headers: dict[str, str], ahead: int | None) -> None:
-    assert date_ahead_s(headers, NOON) == ahead
 
 
 def test_an_answer_tells_the_date(server: Server) -> None:
