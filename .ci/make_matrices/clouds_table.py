@@ -254,8 +254,7 @@ GUESTS = [
         "level": "guest",
         "sources": ["common knowledge: what hypervisors write into the firmware tables of their guests"],
         "note": (
-            "No provider: such a guest may be anybody's, and several clouds write nothing more. "
-            "VMware and Hyper-V are no cloud's here."
+            "No provider: such a guest may be anybody's, and several clouds write nothing more. VMware and Hyper-V are no cloud's here."
         ),
         "signs": [
             dmi("sys_vendor", "QEMU", "general_knowledge"),
