@@ -71,6 +71,7 @@ def configured(look: Look) -> tuple[tuple[str, str], ...]:
     """(folder, the file that names it) for every folder that `ldconfig` is told of, in its order."""
     start = (_CONF,) if look.system.exists(_CONF) else look.system.glob(f"{_CONF}.d/*.conf", _FOLDERS)
     waiting = [(True, path, "") for path in start]
+    asked: set[str] = set()
     found: list[tuple[str, str]] = []
     seen: set[str] = set()
     while waiting and len(found) < _FOLDERS and len(seen) < _FOLDERS:
@@ -79,14 +80,17 @@ def configured(look: Look) -> tuple[tuple[str, str], ...]:
             found.append((path, named_by))
         elif path not in seen:
             seen.add(path)
-            waiting = [*_lines(look, path), *waiting]
+            waiting = [*_lines(look, path, asked), *waiting]
     return tuple(found)
 
 
-def _lines(look: Look, path: str) -> Iterator[tuple[bool, str, str]]:
-    """(a file?, its path or a folder's, the file that names it)."""
+def _lines(look: Look, path: str, asked: set[str]) -> Iterator[tuple[bool, str, str]]:
+    """(a file?, its path or a folder's, the file that names it); a pattern asked for before leads to no file that is not known."""
     fact = look.text(path, 8192)
     for included, value in parse_conf(fact.value) if isinstance(fact, Found) else ():
+        if included and value in asked:
+            continue
+        asked.update((value,) if included else ())
         names = look.system.glob(posixpath.join("/etc", value), _FOLDERS) if included else (value,)
         yield from ((included, name, path) for name in names)
 

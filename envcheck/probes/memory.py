@@ -61,7 +61,8 @@ def parse_meminfo(text: str) -> dict[str, float]:
 
 def _meminfo(look: Look) -> Fact[dict[str, float]]:
     fact = look.text("/proc/meminfo")
-    return Found(parse_meminfo(fact.value), fact.source) if isinstance(fact, Found) else fact
+    # A kernel without it has memory all the same.
+    return Found(parse_meminfo(fact.value), fact.source) if isinstance(fact, Found) else Unreadable(fact.why)
 
 
 def _size(look: Look, key: str) -> Fact[float]:

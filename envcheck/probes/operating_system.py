@@ -20,6 +20,7 @@ FIELDS = (
     *("os.name", "os.id", "os.version", "os.arch", "os.kernel", "os.glibc", "os.libstdcxx", "os.wsl"),
     *("os.cxxabi", "os.libc", "os.init", "os.kernel_headers"),
 )
+_LONGEST = 200  # characters of a name
 _SCAN_LIMIT = 1 << 20  # bytes of libstdc++.so.6 looked through: its symbols' names end half a MiB in, and a recording keeps what is read
 
 
@@ -59,7 +60,7 @@ def release_facts(look: Look) -> Facts:
     values = parse_os_release(fact.value)
     name = values.get("PRETTY_NAME") or " ".join(filter(None, (values.get("NAME"), values.get("VERSION"))))
     found = {"os.name": name, "os.id": values.get("ID"), "os.version": values.get("VERSION_ID")}
-    return {path: Found(value, fact.source) if value else Absent(f"not in {fact.source}") for path, value in found.items()}
+    return {path: Found(value[:_LONGEST], fact.source) if value else Absent(f"not in {fact.source}") for path, value in found.items()}
 
 
 def kernel_facts(look: Look) -> Facts:

@@ -37,13 +37,16 @@ class Recorded(msgspec.Struct, frozen=True):
 
 def write(visit: RecordingSystem, folder: str, *, force: bool = False) -> Recorded:
     """Write a visit; see `RecordingSystem.write`."""
-    target = os.path.abspath(folder)
+    try:
+        target = os.path.abspath(folder)
+    except OSError as error:  # the folder we were started in is gone
+        raise EnvcheckError("error.cannot-write", path=folder, why=str(error.strerror)) from None
     _refuse(target, folder, force)
     redactor = Redactor()
     _learn(visit, redactor)
     told = Redacted(visit, redactor)
     tree = Planter(told).plant()
-    draft = f"{target}.{os.getpid()}.new"
+    draft = _draft(target)
     try:
         os.makedirs(os.path.dirname(target), exist_ok=True)
         os.mkdir(draft, 0o700)
@@ -56,6 +59,12 @@ def write(visit: RecordingSystem, folder: str, *, force: bool = False) -> Record
         shutil.rmtree(draft, ignore_errors=True)
         raise
     return Recorded(folder, len(tree.files), tuple(tree.left_out), redactor.counts(), redactor)
+
+
+def _draft(target: str) -> str:
+    """Beside the target, or in it: what is mounted into a container cannot be renamed, and what lies around it is another file system."""
+    within = os.path.isdir(target) and (not os.listdir(target) or os.path.ismount(target))
+    return os.path.join(target, f".{os.getpid()}.new") if within else f"{target}.{os.getpid()}.new"
 
 
 def _refuse(target: str, folder: str, force: bool) -> None:
@@ -177,6 +186,9 @@ def _json(path: str, value: object) -> None:
 
 def _put_in_place(draft: str, target: str) -> None:
     """An earlier recording goes only when the new one is complete; it was made of our own files, links are removed, not followed."""
+    if os.path.dirname(draft) == target:
+        _move_in(draft, target)
+        return
     if not os.path.lexists(target):
         os.rename(draft, target)
         return
@@ -191,3 +203,15 @@ def _put_in_place(draft: str, target: str) -> None:
     if os.path.isfile(kept) and not os.path.islink(kept):
         os.rename(kept, os.path.join(target, "expected.json"))
     shutil.rmtree(old, ignore_errors=True)
+
+
+def _move_in(draft: str, target: str) -> None:
+    for name in ENTRIES:
+        path = os.path.join(target, name)
+        if os.path.isdir(path) and not os.path.islink(path):
+            shutil.rmtree(path)
+        elif os.path.lexists(path):
+            os.unlink(path)
+    for name in os.listdir(draft):
+        os.rename(os.path.join(draft, name), os.path.join(target, name))
+    os.rmdir(draft)

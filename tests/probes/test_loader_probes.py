@@ -144,6 +144,21 @@ def test_a_configuration_that_includes_itself_ends(look):
     assert look(files=files).once(configured) == (("/opt/a", "/etc/ld.so.conf"),)
 
 
+def test_no_pattern_of_a_configuration_is_asked_twice(look):
+    files = {f"/etc/ld.so.conf.d/{number:03}.conf": "include /etc/ld.so.conf.d/*.conf\n" * 50 + f"/opt/{number}\n" for number in range(20)}
+    visit = look(files={"/etc/ld.so.conf": "include /etc/ld.so.conf.d/*.conf\n" * 50, **files})
+    asked: list[str] = []
+    expand = visit.system.glob
+
+    def glob(pattern: str, limit: int = 512) -> tuple[str, ...]:
+        asked.append(pattern)
+        return expand(pattern, limit)
+
+    visit.system.glob = glob
+    assert [folder for folder, _ in visit.once(configured)] == [f"/opt/{number}" for number in range(20)]
+    assert asked == ["/etc/ld.so.conf.d/*.conf"]
+
+
 def test_lines_of_a_configuration():
     text = "include /etc/a.conf b.conf\nhwcap 1 nosegneg\n/usr/lib/old=libc5\n  /opt/x  \nrelative\n#/no\n\n"
     assert parse_conf(text) == ((True, "/etc/a.conf"), (True, "b.conf"), (False, "/usr/lib/old"), (False, "/opt/x"))

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from envcheck.errors import EnvcheckError
 from envcheck.model.fact import Absent, Found, Unreadable
 from envcheck.system.port import DiskSpace, HttpAnswer
 from envcheck.system.real import RealSystem
@@ -229,3 +232,56 @@ def test_only_variables_that_were_looked_at_are_written(tmp_path: Path) -> None:
     assert visit.env().get("PATH") == "/bin"
     assert visit.env().get("NOT_SET") is None
     assert replay(visit, tmp_path / "copy").env() == {"PATH": "/bin"}
+
+
+# ---- places to write to ----
+
+
+def test_a_folder_that_cannot_be_renamed_is_filled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = tmp_path / "out"
+    folder.mkdir()
+    inode = folder.stat().st_ino
+    real = os.rename
+
+    def rename(source: str, target: str) -> None:
+        if str(folder) in (source, target):
+            raise OSError(errno.EBUSY, "Device or resource busy")
+        real(source, target)
+
+    monkeypatch.setattr(os, "rename", rename)
+    monkeypatch.setattr(os.path, "ismount", lambda path: path == str(folder))
+    host = written(tmp_path / "first", {"/etc/a": "1", "/etc/b": "2"})
+    for path, force in (("/etc/a", False), ("/etc/b", True)):
+        visit = RecordingSystem(host)
+        kept = visit.read(path)
+        visit.write(str(folder), force=force)
+        assert RootedSystem(folder).read(path) == kept
+    assert folder.stat().st_ino == inode
+    assert RootedSystem(folder).read("/etc/a") == Unreadable("not recorded")
+    assert {path.name for path in folder.iterdir()} <= {"rootfs", "env.json", "commands.json", "nvml.json", "http.json", "system.json"}
+
+
+def test_a_full_disk_leaves_an_empty_folder_empty(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = tmp_path / "out"
+    folder.mkdir()
+    visit = RecordingSystem(written(tmp_path / "first", {"/etc/a": "1"}))
+    visit.read("/etc/a")
+
+    def full(*args: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("envcheck.system.recording_files._json", full)
+    with pytest.raises(EnvcheckError):
+        visit.write(str(folder))
+    assert list(folder.iterdir()) == []
+
+
+def test_where_the_folder_around_us_is_gone_it_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    host = written(tmp_path / "first", {"/etc/a": "1"})
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    with pytest.raises(EnvcheckError) as error:
+        RecordingSystem(host).write("out")
+    assert error.value.text.key == "error.cannot-write"
