@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from envcheck.matrix.load import Matrix
 from envcheck.matrix.release import Release
 from envcheck.model.plan import Stack, StackAdvisories
-from envcheck.model.request import Request
+from envcheck.model.text import Text
 from envcheck.rules.advisories import newer_than_data
 from envcheck.rules.check import Judgement
 from envcheck.rules.entries import state_of, tally_of
@@ -31,7 +33,20 @@ def advised(release: Release, judgement: Judgement, matrix: Matrix) -> StackAdvi
     )
 
 
-def held_back(stack: Stack, matrix: Matrix, request: Request) -> bool:
-    """Whether the host alone keeps the plan at an older release, and that one has critical or high advisories."""
+def held_back(stack: Stack, judgement: Judgement, matrix: Matrix) -> bool:
+    """Whether the host keeps the plan, and no wish or installation, at an older release that has critical or high advisories."""
     grave = stack.advisories is not None and stack.advisories.grave > 0
-    return grave and request.vllm is None and stack.vllm != matrix.releases[0].raw
+    return grave and judgement.subject in ("any", "environment") and stack.vllm != matrix.releases[0].raw
+
+
+def advisory_notes(stack: Stack, alternatives: tuple[Stack, ...]) -> Iterator[Text]:
+    """What is open in a stack that the host holds the plan at, and the first alternative of which nothing grave is known."""
+    found = stack.advisories
+    if found is None:
+        return
+    yield Text("plan.note.advisories", {"vllm": stack.vllm, "grave": found.grave, "gravest": found.gravest})
+    for other in alternatives:
+        if other.advisories is not None and other.advisories.grave == 0:
+            name = f"{other.vllm}+{other.variant}" if other.variant else other.vllm
+            yield Text("plan.note.without-advisories", {"vllm": name, "planned": stack.vllm, "date": other.advisories.as_of})
+            return

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import msgspec
 
 from envcheck.matrix.load import Matrix
 from envcheck.matrix.release import Release
 from envcheck.model.plan import InstallRecipe, MirrorChoice, Stack, Step
-from envcheck.model.text import Text
+from envcheck.model.text import Param, Text
 from envcheck.planning.mirrors import mirror_url
 
 TORCH_PACKAGES = ("torch", "torchvision", "torchaudio")  # the packages that torch's own index serves by CUDA variant
@@ -25,14 +27,17 @@ class _Sources(msgspec.Struct, frozen=True):
 
 
 def recipes(
-    stack: Stack, matrix: Matrix, mirrors: tuple[MirrorChoice, ...], directory: str, executable: str | None
+    stack: Stack, matrix: Matrix, mirrors: tuple[MirrorChoice, ...], directory: str, executable: str | None, *, managed: bool = False
 ) -> tuple[InstallRecipe, ...]:
-    """How to install a stack; `directory` is the environment to make, `executable` the host's interpreter where the plan keeps it."""
+    """How to install a stack; `directory` is the environment to make, `executable` the host's interpreter where the plan keeps it.
+
+    `managed` = uv is to bring an interpreter of the same version: the host's own lacks something.
+    """
     release = matrix.release(stack.vllm)
     if release is None:
         return ()
     sources = _sources(matrix, mirrors, stack.torch_variant)
-    return (_uv(stack, release, sources, directory), _pip(stack, release, sources, directory, executable))
+    return (_uv(stack, release, sources, directory, managed), _pip(stack, release, sources, directory, executable))
 
 
 def _sources(matrix: Matrix, mirrors: tuple[MirrorChoice, ...], variant: str) -> _Sources:
@@ -81,13 +86,20 @@ def _why_torch(stack: Stack) -> Text:
     return Text("plan.step.torch", {"torch": stack.torch, "variant": stack.torch_variant})
 
 
-def _uv(stack: Stack, release: Release, sources: _Sources, directory: str) -> InstallRecipe:
-    steps = []
-    if stack.new_python and sources.python_builds:
+def _uv_environment(stack: Stack, sources: _Sources, directory: str, managed: bool) -> Iterator[Step]:
+    """The interpreter, where it comes from a mirror, and the environment."""
+    python: dict[str, Param] = {"python": stack.python}
+    if (stack.new_python or managed) and sources.python_builds:
         fetch = ("uv", "python", "install", "--mirror", sources.python_builds, stack.python)
-        steps.append(Step(fetch, Text("plan.step.python-mirror", {"python": stack.python})))
-    why = "plan.step.venv-new-python" if stack.new_python else "plan.step.venv"
-    steps.append(Step(("uv", "venv", "--allow-existing", "--python", stack.python, directory), Text(why, {"python": stack.python})))
+        yield Step(fetch, Text("plan.step.python-mirror", python))
+    why = "new-python" if stack.new_python else "managed" if managed else ""
+    own = ("--managed-python",) if managed else ()
+    argv = ("uv", "venv", "--allow-existing", *own, "--python", stack.python, directory)
+    yield Step(argv, Text(f"plan.step.venv-{why}" if why else "plan.step.venv", python))
+
+
+def _uv(stack: Stack, release: Release, sources: _Sources, directory: str, managed: bool) -> InstallRecipe:
+    steps = list(_uv_environment(stack, sources, directory, managed))
     install = ("uv", "pip", "install", "--python", _python(directory))
     index = ("--default-index", sources.index) if sources.index else ()
     wanted, torch = requirements(stack, release), torch_requirements(stack, release)

@@ -6,6 +6,7 @@ from envcheck.matrix.load import Matrix
 from envcheck.matrix.records import CloudProvider, Mirror
 from envcheck.model.plan import MirrorChoice, Stack
 from envcheck.model.text import Text
+from envcheck.planning.interpreter import lacks_headers
 from envcheck.rules.situation import Situation, text
 
 
@@ -34,7 +35,7 @@ def choose_mirrors(situation: Situation, matrix: Matrix, stack: Stack | None) ->
     chosen = [_index(matrix, provider)]
     if stack and stack.torch_variant:
         chosen.append(_first(matrix, provider, "torch-wheels", variant=stack.torch_variant))
-    if stack and stack.new_python:
+    if stack and (stack.new_python or lacks_headers(situation, stack)):
         chosen.append(_first(matrix, provider, "python-builds"))
     chosen.append(_first(matrix, provider, "model-hub"))
     return tuple(choice for choice in chosen if choice)

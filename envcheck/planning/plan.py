@@ -5,15 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from envcheck.matrix.load import Matrix
+from envcheck.matrix.toolchain import KernelCompilation
 from envcheck.model.budget import SizeResult
 from envcheck.model.finding import Finding, Severity
 from envcheck.model.modelspec import ModelSpec
-from envcheck.model.plan import PLAN_SCHEMA, Plan, Stack
+from envcheck.model.plan import PLAN_SCHEMA, InstallRecipe, MirrorChoice, Plan, Stack
 from envcheck.model.request import Request
 from envcheck.model.text import Text
-from envcheck.planning.advised import held_back
+from envcheck.planning.advised import advisory_notes, held_back
 from envcheck.planning.install import recipes
-from envcheck.planning.mirrors import choose_mirrors
+from envcheck.planning.interpreter import interpreter_notes, lacks_headers
+from envcheck.planning.kernels import kernel_notes, missing_kernels
+from envcheck.planning.mirrors import choose_mirrors, mirror_url
 from envcheck.planning.serve import serve_config
 from envcheck.planning.stack import StackChoice, choose_stack
 from envcheck.rules.check import Judgement
@@ -33,11 +36,11 @@ def make_plan(
     directory: str = DIRECTORY,
 ) -> Plan:
     """The plan for a judged host; `choice` where it has been made already, `spec` and `size` where a model is to be served."""
-    chosen = choice or choose_stack(judgement, matrix, request)
+    chosen, situation = choice or choose_stack(judgement, matrix, request), judgement.situation
     wanted = chosen.stack or (chosen.ways_out[0] if chosen.ways_out else None)
-    mirrors = choose_mirrors(judgement.situation, matrix, wanted)
-    executable = text(judgement.situation.host.python, "executable") or None
-    install = () if wanted is None or chosen.installed else recipes(wanted, matrix, mirrors, directory, executable)
+    mirrors = choose_mirrors(situation, matrix, wanted)
+    fresh = None if chosen.installed else wanted
+    kernels = missing_kernels(situation, matrix, wanted, installed=chosen.installed)
     return Plan(
         schema=PLAN_SCHEMA,
         stack=chosen.stack,
@@ -45,36 +48,50 @@ def make_plan(
         ways_out=chosen.ways_out,
         not_possible=chosen.not_possible,
         mirrors=mirrors,
-        install=install,
-        serve=serve_config(spec, size, mirrors) if spec else None,
+        install=_install(judgement, matrix, fresh, mirrors, directory),
+        serve=serve_config(spec, size, mirrors, kernels, wanted.vllm if wanted else "") if spec else None,
         size=size,
         findings=tuple(finding for finding in judgement.findings if _belongs(finding)),
         environment_dir=directory,
-        notes=tuple(_notes(chosen, wanted, matrix, request, bool(mirrors))),
+        notes=(
+            *_notes(chosen, wanted, judgement, matrix, bool(mirrors)),
+            *(interpreter_notes(situation, fresh, judgement.findings, mirror_url(mirrors, "python-index")) if fresh else ()),
+            *(_kernel_notes(judgement, kernels, wanted, served=spec is not None) if wanted else ()),
+        ),
     )
+
+
+def _install(
+    judgement: Judgement, matrix: Matrix, stack: Stack | None, mirrors: tuple[MirrorChoice, ...], directory: str
+) -> tuple[InstallRecipe, ...]:
+    if stack is None:
+        return ()
+    situation = judgement.situation
+    executable = text(situation.host.python, "executable") or None
+    return recipes(stack, matrix, mirrors, directory, executable, managed=lacks_headers(situation, stack))
+
+
+def _kernel_notes(judgement: Judgement, kernels: tuple[KernelCompilation, ...], stack: Stack, *, served: bool) -> Iterator[Text]:
+    """Nothing where a finding says it already."""
+    if not any(finding.code == "nvcc-missing-for-jit" for finding in judgement.findings):
+        yield from kernel_notes(kernels, stack.vllm, served=served)
 
 
 def _belongs(finding: Finding) -> bool:
     return finding.severity is not Severity.INFO
 
 
-def _notes(choice: StackChoice, stack: Stack | None, matrix: Matrix, request: Request, mainland: bool) -> Iterator[Text]:
+def _notes(choice: StackChoice, stack: Stack | None, judgement: Judgement, matrix: Matrix, mainland: bool) -> Iterator[Text]:
     if choice.installed and choice.stack:
         yield Text("plan.note.installed", {"vllm": choice.stack.vllm})
     if stack is not None and choice.stack is None:
         yield Text("plan.note.way-out", {"vllm": f"{stack.vllm}+{stack.variant}" if stack.variant else stack.vllm})
     if stack is not None and stack.url and mainland:
         yield Text("plan.note.github", {"url": stack.url})
-    if stack is not None and not choice.installed and held_back(stack, matrix, request):
-        yield _advisories(stack)
+    if stack is not None and not choice.installed and held_back(stack, judgement, matrix):
+        yield from advisory_notes(stack, choice.alternatives)
     release = matrix.release(stack.vllm) if stack else None
     if release is not None and matrix.later_posts(release):
         yield Text("plan.note.later-post", {"vllm": release.raw, "later": matrix.later_posts(release)[0].raw})
     if stack is not None and stack.engine == "v0":
         yield Text("plan.note.v0", {"vllm": stack.vllm})
-
-
-def _advisories(stack: Stack) -> Text:
-    found = stack.advisories
-    grave, gravest = (found.grave, found.gravest) if found else (0, None)
-    return Text("plan.note.advisories", {"vllm": stack.vllm, "grave": grave, "gravest": gravest})

@@ -5,24 +5,32 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from envcheck.matrix.toolchain import KernelCompilation
 from envcheck.model.budget import SizeResult
 from envcheck.model.modelspec import ModelSpec
 from envcheck.model.plan import MirrorChoice, ServeConfig, Setting
 from envcheck.model.text import Text
+from envcheck.planning.kernels import switched_off
 from envcheck.planning.mirrors import mirror_url
 
 ADDRESS, PORT = "127.0.0.1", "8000"  # loopback: anything wider needs a key, which is the user's to give
 
 
-def serve_config(spec: ModelSpec, size: SizeResult | None, mirrors: tuple[MirrorChoice, ...]) -> ServeConfig:
-    """`vllm serve` for a model. The listening address is the loopback."""
+def serve_config(
+    spec: ModelSpec,
+    size: SizeResult | None,
+    mirrors: tuple[MirrorChoice, ...],
+    kernels: tuple[KernelCompilation, ...] = (),
+    vllm: str = "",
+) -> ServeConfig:
+    """`vllm serve` for a model. The listening address is the loopback. `kernels` = what the release `vllm` must do without here."""
     settings = [
         Setting("--host", ADDRESS, Text("plan.serve.host")),
         Setting("--port", PORT, Text("plan.serve.port")),
     ]
     if size is not None:
         settings += _sized(size.suggested.serve_args, size.suggested.why)
-    return ServeConfig(spec.name, tuple(settings), tuple(_environment(mirrors)))
+    return ServeConfig(spec.name, tuple(settings), (*_environment(mirrors), *switched_off(kernels, vllm)))
 
 
 def _sized(arguments: dict[str, Any], reasons: list[Text]) -> Iterator[Setting]:

@@ -43,6 +43,25 @@ def test_a_host_that_holds_the_plan_back_is_told_so(plan_for: PlanFor, host_of: 
     assert "plan.note.advisories" not in notes("535.161.08", vllm="0.19.1")  # asked for, not forced
 
 
+def test_it_is_the_installation_that_holds_the_plan_not_the_host(plan_for: PlanFor, host_of: HostOf) -> None:
+    broken = {"packages": {"vllm": "0.18.1"}, "torch": {"version": "2.10.0+cpu", "cuda": None}}
+    judgement, plan = plan_for(host_of("NVIDIA A10", "8.6", "580.95.05", **broken))
+    assert (judgement.subject, plan.stack.vllm) == ("installed", "0.18.1")
+    assert plan.stack.advisories.grave > 0
+    assert "plan.note.advisories" not in [note.key for note in plan.notes]
+
+
+def test_an_alternative_of_which_nothing_grave_is_known_is_named(plan_for: PlanFor, host_of: HostOf) -> None:
+    plan = plan_for(host_of("NVIDIA A10", "8.6", "535.161.08")).plan
+    (note,) = [note for note in plan.notes if note.key == "plan.note.without-advisories"]
+    # the last wheel for CUDA 12 has only an entry of low severity open; the one of the index has sixteen grave ones
+    assert note.params["vllm"] == "0.32.0+cu129"
+    assert (plan.stack.vllm, note.params["planned"]) == ("0.19.1", "0.19.1")
+    # with no other way than 0.19.1 there is none to name
+    volta = plan_for(host_of("Tesla V100-SXM2-32GB", "7.0", "550.54.15")).plan
+    assert [note.key for note in volta.notes if "advisories" in note.key] == ["plan.note.advisories"]
+
+
 def test_alternatives_without_grave_advisories_come_first_of_their_kind(plan_for: PlanFor, host_of: HostOf, matrix: Matrix) -> None:
     """Index wheels for another interpreter, then wheels of the release page: within each, those that are free of them lead."""
     host = {**host_of("NVIDIA A10", "8.6", "535.161.08"), "python": {"version": "3.9.18"}}

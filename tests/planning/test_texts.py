@@ -90,6 +90,8 @@ def test_every_sentence_of_the_cases_of_the_rules(plan_for: PlanFor, file: Path)
     assert any(key.startswith("plan.step.") for key in seen)
 
 
+BARE = {"version": "3.12.3", "headers": False, "can_make_venv": False}
+DEBIAN = {"id": "debian", "name": "Debian GNU/Linux 13", "version": "13", "arch": "x86_64", "glibc": "2.41"}
 PLANS: list[tuple[str, str, str, dict[str, Any], str | None]] = [
     ("NVIDIA A10", "8.6", "535.161.08", {"cloud": {"provider": "aliyun"}}, "0.32.0+cu129"),
     ("NVIDIA GH200 480GB", "9.0", "550.54.15", {"os": {"arch": "aarch64", "glibc": "2.35"}}, "0.19.1"),
@@ -103,6 +105,10 @@ PLANS: list[tuple[str, str, str, dict[str, Any], str | None]] = [
     ("NVIDIA A10", "8.6", "535.161.08", {"gpus": [{"name": "NVIDIA Nonesuch"}]}, None),
     ("NVIDIA A10", "8.6", "535.161.08", {"packages": {"vllm": "of my own"}}, None),
     ("NVIDIA A10", "8.6", "535.161.08", {}, "0.1.7"),
+    ("NVIDIA A10", "8.6", "580.95.05", {"toolkits": None, "tools": {}}, None),
+    ("NVIDIA A10", "8.6", "535.161.08", {"toolkits": None, "environment": {"VLLM_USE_FLASHINFER_SAMPLER": "1"}}, None),
+    ("NVIDIA A10", "8.6", "580.95.05", {"python": BARE}, None),
+    ("NVIDIA A10", "8.6", "580.95.05", {"python": {**BARE, "externally_managed": True, "environment": "system"}, "os": DEBIAN}, None),
 ]
 OF_A_FAULT = {"undecided.internal"}  # no host has it: see the test of a rule that fails
 KINDS = {"plan.mirror.", "plan.step.", "plan.note.", "undecided."}
@@ -132,8 +138,9 @@ def test_every_sentence_of_serve_settings(plan_for: PlanFor, host_of: HostOf, ma
         confidence="derived",
     )
     spec = ModelSpec("Qwen/Qwen2.5-7B-Instruct", {}, ModelSource("catalogue", "-"))
-    serve = serve_config(spec, size, choose_mirrors(judgement.situation, matrix, None))
+    sampler = tuple(entry for entry in matrix.toolchain.file.kernels if entry.id == "flashinfer-sampler")
+    serve = serve_config(spec, size, choose_mirrors(judgement.situation, matrix, None), sampler, "0.33.0")
     seen = [setting.why for setting in (*serve.settings, *serve.environment)]
-    assert len(seen) == 6
+    assert len(seen) == 7
     for text in seen:
         check(text)
