@@ -32,11 +32,12 @@ def resolve(text: str, releases: tuple[Release, ...]) -> Resolved | None:
     version = _version(text)
     if version is None:
         return None
-    variant = version.local if version.local and re.fullmatch(r"cu\d{3}", version.local) else ""
+    label = (version.local or "").rpartition(".")[2]  # nightlies say it behind the commit: `+g5497ffbf7.cu129`
+    variant = label if re.fullmatch(r"cu\d{3}", label) else ""
     public, base = Version(version.public), Version(version.base_version)
     same = next((release for release in releases if release.version == public), None)
     if same is not None:
-        return Resolved(same, version.local is None or bool(variant), variant, text)
+        return Resolved(same, version.local is None or version.local == variant, variant, text)
     # 0.11.1rc2.dev5 grew towards 0.11.1; 0.6.3.post2.dev386 grew from 0.6.3.post1, and 0.21.1rc1.dev751 from 0.21.0.
     towards = next((release for release in releases if release.version == base and base > public), None)
     grown = towards or next((release for release in releases if release.version < public), None)

@@ -80,6 +80,6 @@ def compute_capability(text: str) -> ComputeCapability | None:
 
 
 def local_cuda(version: Version | None) -> tuple[int, ...] | None:
-    """The CUDA release in a local version label: `2.9.1+cu128` → (12, 8); None without one."""
-    found = re.fullmatch(r"cu(\d{2})(\d)", version.local or "") if version else None
+    """The CUDA release in a local version label, also behind a commit: `2.9.1+cu128` → (12, 8); None without one."""
+    found = re.fullmatch(r"cu(\d{2})(\d)", (version.local or "").rpartition(".")[2]) if version else None
     return (int(found[1]), int(found[2])) if found else None

@@ -133,7 +133,7 @@ def read_situation(host: HostReport, matrix: Matrix, request: Request) -> Situat
         request=request,
         arch=arch,
         glibc=numbers(libc) if libc else None,
-        musl="musl" in libc.lower(),
+        musl="musl" in libc.lower() or text(host.os, "libc").lower() == "musl" or (not libc and text(host.os, "id").lower() == "alpine"),
         python=_python(text(host.python, "version")),
         driver=driver,
         cuda_driver=_cuda_driver(host, driver, gpus),

@@ -16,7 +16,7 @@ from envcheck.rules.situation import Situation, part
 FRESH = remedy("fresh-environment", "fresh-environment")
 # Patterns are compiled when first used.
 _CUDA_LABEL = r"[+.]cu(\d\d)\d$"
-_VENDOR_LABEL = r"\+.*\bnv\d\d\.\d\d"
+_VENDOR_LABEL = r"\+.*\bnv\d\d\.\d{1,2}\b"  # installers drop the zero of a month
 
 
 def released_torch(situation: Situation) -> Version | None:
@@ -41,7 +41,9 @@ def built_from_source(situation: Situation) -> bool:
 
 def vendors_build(situation: Situation) -> bool:
     """Whether the installed vLLM is NVIDIA's own build, as its containers hold it."""
-    return "+" in situation.installed_raw and re.search(_VENDOR_LABEL, situation.installed_raw) is not None
+    torch = situation.torch.raw if situation.torch else ""
+    labelled = any("+" in raw and re.search(_VENDOR_LABEL, raw) for raw in (situation.installed_raw, torch))
+    return labelled or situation.image.startswith("nvcr.io/nvidia/")
 
 
 def in_conda(situation: Situation) -> bool:

@@ -74,7 +74,7 @@ def test_what_is_no_version_is_said(matrix: Matrix, asked: str) -> None:
         ("0.19.1+cpu", "0.19.1", False, ""),
         ("0.11.1rc2.dev5+gabc", "0.11.1", False, ""),
         ("0.21.1rc1.dev751+g1a2b", "0.21.0", False, ""),
-        ("0.6.3.post2.dev386+g0d4ea3fb5.cu121", "0.6.3.post1", False, ""),
+        ("0.6.3.post2.dev386+g0d4ea3fb5.cu121", "0.6.3.post1", False, "cu121"),
         ("0.7.9", "0.7.3", False, ""),
         ("0.99.0", "0.33.0", False, ""),
     ],

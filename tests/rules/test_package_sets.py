@@ -99,9 +99,11 @@ def test_a_wheels_name_tells_its_build(text: str, expected: BuiltFor | None) -> 
         ("0.11.1rc6.dev52+g6c317a656.cu129", 12),  # vllm-project/vllm issue 27761: a nightly names its CUDA
         ("0.20.1rc1.dev5+gabcdef012.cu129", 12),
         ("0.10.1.1+381074ae.nv25.09", None),  # NVIDIA's container: in no table
+        ("0.10.1.1+381074ae.nv25.9", None),  # the same as installers spell the month
     ],
 )
 def test_the_cuda_that_an_installed_vllm_needs(matrix: Matrix, version: str, major: int | None) -> None:
     host = SimpleNamespace(package_origins=None)
-    situation: Any = SimpleNamespace(host=host, installed=matrix.resolve(version), installed_raw=version, arch="x86_64")
+    known: dict[str, Any] = {"installed": matrix.resolve(version), "installed_raw": version, "arch": "x86_64", "torch": None, "image": ""}
+    situation: Any = SimpleNamespace(host=host, **known)
     assert wheel_cuda_major(situation) == major
