@@ -26,9 +26,9 @@ def answer(host: HostReport, matrix: Matrix, request: Request, asked: Common) ->
     from envcheck.rules.check import judge
     from envcheck.rules.memory import with_memory
 
-    judgement = judge(host, matrix, request)
+    spec = _model(request, matrix, asked)
+    judgement = judge(host, matrix, informed(request, spec) if spec else request)
     choice = choose_stack(judgement, matrix, request)
-    spec = model_of(request, matrix, asked) if request.model else None
     size = planned_size(host, matrix, request, spec, judgement, choice) if spec else None
     if spec and size:
         judgement = with_memory(judgement, size, spec.name)
@@ -40,6 +40,39 @@ def answer(host: HostReport, matrix: Matrix, request: Request, asked: Common) ->
         judgement = replace(judgement, findings=with_evidence(judgement.findings, host, matrix))
     plan = make_plan(judgement, matrix, request, choice=choice, spec=spec, size=size, directory=environment_of(host, choice))
     return build_report(judgement, plan, matrix)
+
+
+def _model(request: Request, matrix: Matrix, asked: Common) -> ModelSpec | None:
+    """The model asked about. A release that does not exist is said first: nobody is asked about a model for it."""
+    if not request.model:
+        return None
+    if request.vllm:
+        from envcheck.rules.survey import asked_label
+
+        matrix.matching(request.vllm)
+        asked_label(matrix, request.vllm)
+    return model_of(request, matrix, asked)
+
+
+def informed(request: Request, spec: ModelSpec) -> Request:
+    """The request with what was read of its model, so that the rules see it: what the user stated himself stays.
+
+    The memory model gets the request as it was: it takes weights that are stated for measured ones.
+    """
+    from msgspec.structs import replace
+
+    config = spec.config if request.model_config is None else request.model_config
+    return replace(request, model=spec.name, model_config=config, weights_gib=_weights_gib(request, spec))
+
+
+def _weights_gib(request: Request, spec: ModelSpec) -> float | None:
+    """GiB of weights for each GPU; not of a copy in the hub's cache, whose download needs no room any more."""
+    cached = spec.source.kind == "folder" and not spec.name.startswith("/")
+    if request.weights_gib is not None or spec.weights_bytes is None or cached:
+        return request.weights_gib
+    sizes = [request.serve_args.get(f"{kind}_parallel_size") for kind in ("tensor", "pipeline")]
+    parts = [size if isinstance(size, int) and size > 0 else 1 for size in sizes]
+    return spec.weights_bytes / (1 << 30) / (parts[0] * parts[1])
 
 
 def environment_of(host: HostReport, choice: StackChoice) -> str:
@@ -94,5 +127,6 @@ def model_of(request: Request, matrix: Matrix, asked: Common) -> ModelSpec:
         here = None
     places = Places(hub, asked.offline, here)
     spec = find_model(request.model or "", RealSystem(offline=asked.offline), matrix.model, places)
-    # A script may be started from anywhere: a folder is named by its whole path.
-    return msgspec.structs.replace(spec, name=os.path.abspath(spec.name)) if os.path.isdir(spec.name) else spec
+    # A script may be started from anywhere and quotes what it names: a folder is named by its whole path.
+    path = os.path.expanduser(spec.name) if spec.name.startswith("~") else spec.name
+    return msgspec.structs.replace(spec, name=os.path.abspath(path)) if os.path.isdir(path) else spec

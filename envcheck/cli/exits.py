@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from envcheck.errors import ExitCode
 from envcheck.model.budget import SizeVerdict
-from envcheck.model.finding import Verdict
+from envcheck.model.finding import Finding, Severity, Verdict
 from envcheck.model.report import CheckReport
 
 _VERDICTS = {
@@ -19,6 +21,11 @@ _SIZES: dict[SizeVerdict, ExitCode] = {
     "does-not-fit": ExitCode.BLOCKED,
     "unknown": ExitCode.UNKNOWN,
 }
+# The wheel that a plan installs runs here, on an interpreter that has what it needs, whatever is said of another.
+_OF_WHEELS = (
+    *("driver-too-old-for-cuda", "driver-too-old-for-ptx", "gpu-too-old", "gpu-arch-not-in-vllm-build", "gpu-arch-not-in-torch-build"),
+    *("glibc-too-old", "python-unsupported", "python-headers-missing"),
+)
 
 
 def of_verdict(verdict: Verdict) -> int:
@@ -27,7 +34,7 @@ def of_verdict(verdict: Verdict) -> int:
 
 
 def of_plan(report: CheckReport) -> int:
-    """0 where the plan leads to a server; 1 where nothing runs here, the model does not fit, or the host itself must be repaired first.
+    """0 where the plan leads to a server; 1 where nothing runs here, the model does not fit, or the host must be repaired first.
 
     A broken environment is no obstacle: the plan makes a fresh one. 3 where a deciding fact is not known.
     """
@@ -36,9 +43,17 @@ def of_plan(report: CheckReport) -> int:
         return int(ExitCode.BLOCKED)
     if plan.size is not None and plan.size.verdict == "does-not-fit":
         return int(ExitCode.BLOCKED)
-    if report.verdict is Verdict.BLOCKED and report.subject == "any":
+    if report.verdict is Verdict.BLOCKED and _stays(report.findings):
         return int(ExitCode.BLOCKED)
     return int(ExitCode.UNKNOWN if report.verdict is Verdict.UNKNOWN else ExitCode.READY)
+
+
+def _stays(findings: Iterable[Finding]) -> bool:
+    """Whether an error outlives a fresh environment: one of the host, of the model, or of what was asked for."""
+    from envcheck.rules.registry import ENVIRONMENT_RULES
+
+    led_round = {*_OF_WHEELS, *(code for rule in ENVIRONMENT_RULES for code in rule.codes)}
+    return any(finding.severity is Severity.ERROR and finding.code not in led_round for finding in findings)
 
 
 def of_size(verdict: SizeVerdict) -> int:
