@@ -12,6 +12,10 @@ from envcheck.rules.make import error, remedy
 from envcheck.rules.situation import Situation, part, text
 
 
+# Failures of ours before NVML was asked: they say nothing of the host, whose GPUs are then not known.
+_OURS = frozenset({"ForkFailed", "BindingMissing", "BindingBroken"})
+
+
 def nvml(situation: Situation, matrix: Matrix) -> Iterator[Finding]:
     """NVML's own state: vLLM decides by it whether this is a CUDA platform."""
     host = situation.host
@@ -27,7 +31,8 @@ def nvml(situation: Situation, matrix: Matrix) -> Iterator[Finding]:
     # Without hardware and kernel module, a library that finds no driver is as it should be; one that hangs or fails otherwise is not.
     if state in ("", "ok") or (not kernel and not nvidia_devices(situation) and state in ("LibraryNotFound", "DriverNotLoaded")):
         return
-    yield from _failed(situation, matrix, state, kernel)
+    if state not in _OURS:
+        yield from _failed(situation, matrix, state, kernel)
 
 
 def _failed(situation: Situation, matrix: Matrix, state: str, kernel: str) -> Iterator[Finding]:

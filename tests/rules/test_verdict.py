@@ -293,3 +293,14 @@ def test_a_build_of_ones_own_may_hold_code_for_other_gpus(ask: Ask) -> None:
     assert "gpu-arch-not-in-vllm-build" not in [finding.code for finding in own.findings]
     released = ask("installed", {**gpu, "packages": {"vllm": "0.8.2"}})
     assert "gpu-arch-not-in-vllm-build" in [finding.code for finding in released.findings]
+
+
+@pytest.mark.parametrize("state", ["ForkFailed", "BindingMissing", "BindingBroken"])
+def test_that_we_could_not_ask_nvml_is_no_fault_of_the_host(ask: Ask, state: str) -> None:
+    judged = ask("a100", {"driver.nvml": state, "gpus": "UNSET"})
+    assert (judged.verdict, [finding.severity for finding in judged.findings if finding.severity is Severity.ERROR]) == (
+        Verdict.UNKNOWN,
+        [],
+    )
+    assert "undecided.gpus.compute_capability" in undecided(judged)
+    assert ask("a100", {"driver.nvml": "Unknown", "gpus": "UNSET"}).verdict is Verdict.BLOCKED
