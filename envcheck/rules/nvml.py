@@ -11,7 +11,6 @@ from envcheck.rules.driver_install import in_container, install_driver
 from envcheck.rules.make import error, remedy
 from envcheck.rules.situation import Situation, part, text
 
-
 # Failures of ours before NVML was asked: they say nothing of the host, whose GPUs are then not known.
 _OURS = frozenset({"ForkFailed", "BindingMissing", "BindingBroken"})
 
