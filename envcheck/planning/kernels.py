@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from msgspec import UNSET
 
 from envcheck.matrix.load import Matrix
-from envcheck.matrix.toolchain import KernelCompilation
 from envcheck.model.plan import Setting, Stack
 from envcheck.model.text import Param, Text
 from envcheck.rules.situation import Situation
+
+if TYPE_CHECKING:
+    from envcheck.matrix.toolchain import KernelCompilation
 
 
 def missing_kernels(situation: Situation, matrix: Matrix, stack: Stack | None, *, installed: bool) -> tuple[KernelCompilation, ...]:

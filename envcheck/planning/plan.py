@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from envcheck.matrix.load import Matrix
-from envcheck.matrix.toolchain import KernelCompilation
 from envcheck.model.budget import SizeResult
 from envcheck.model.finding import Finding, Severity
 from envcheck.model.modelspec import ModelSpec
@@ -21,6 +21,9 @@ from envcheck.planning.serve import serve_config
 from envcheck.planning.stack import StackChoice, choose_stack
 from envcheck.rules.check import Judgement
 from envcheck.rules.situation import text
+
+if TYPE_CHECKING:
+    from envcheck.matrix.toolchain import KernelCompilation
 
 DIRECTORY = "vllm-env"  # the fresh virtual environment, beside where the commands are typed
 

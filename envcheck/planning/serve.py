@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from envcheck.matrix.toolchain import KernelCompilation
 from envcheck.model.budget import SizeResult
 from envcheck.model.modelspec import ModelSpec
 from envcheck.model.plan import MirrorChoice, ServeConfig, Setting
 from envcheck.model.text import Text
 from envcheck.planning.kernels import switched_off
 from envcheck.planning.mirrors import mirror_url
+
+if TYPE_CHECKING:
+    from envcheck.matrix.toolchain import KernelCompilation
 
 ADDRESS, PORT = "127.0.0.1", "8000"  # loopback: anything wider needs a key, which is the user's to give
 
