@@ -27,7 +27,7 @@ def busy(situation: Situation, matrix: Matrix) -> Iterator[Finding]:
     full = [gpu for gpu in situation.usable_gpus if _below(gpu, limit)]
     if not full:
         return
-    release = release_of(situation, matrix) or matrix.releases[0]
+    release = release_of(situation, matrix) or situation.concluded or matrix.releases[0]
     share, checked = _at_start(matrix, release)
     share = asked or share
     full = [gpu for gpu in full if _below(gpu, share)]

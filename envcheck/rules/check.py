@@ -127,7 +127,7 @@ class Judge:
         else:
             # What is asked about goes into a fresh environment, so this one can mislead but not block.
             found += [*_no_errors(environment), *conclusion.findings]
-        found += [*engines, *_all(LAST_RULES, situation, matrix, failed)]
+        found += [*engines, *_all(LAST_RULES, msgspec.structs.replace(situation, concluded=conclusion.release), matrix, failed)]
         own, at_hand = subject == "installed", subject == "installed" or (subject == "any" and situation.torch is not None)
         found += compilation(situation, matrix, conclusion.release, engine, installed=own, own=at_hand)
         found += security(situation, matrix, conclusion.release, engine, installed=own, at_hand=at_hand, remedies=remedies)

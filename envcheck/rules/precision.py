@@ -54,7 +54,7 @@ def number_formats(situation: Situation, matrix: Matrix) -> Iterator[Finding]:
     request = situation.request
     if not (request.serve_args or request.model or request.model_config) or not situation.capabilities:
         return
-    release = release_of(situation, matrix) or matrix.releases[0]
+    release = release_of(situation, matrix) or situation.concluded or matrix.releases[0]
     oldest = situation.capabilities[0]
     yield from _kv_cache(situation, matrix, release, oldest)
     config = config_of(situation, matrix)

@@ -13,6 +13,7 @@ from packaging.version import Version
 
 from envcheck.matrix.load import Matrix
 from envcheck.matrix.records import GpuModel
+from envcheck.matrix.release import Release
 from envcheck.matrix.spec import Resolved
 from envcheck.model.host import Gpu, HostReport, known
 from envcheck.model.request import Request
@@ -91,6 +92,7 @@ class Situation(msgspec.Struct, frozen=True):
     image: str  # "" = none or not known
     from_image: bool  # `installed` is the release that the image's name states, and nothing else is known of it
     wsl: bool
+    concluded: Release | None = None  # the release that runs here, where none is installed or asked for; known to the last rules only
 
     @property
     def usable_gpus(self) -> tuple[GpuFact, ...]:

@@ -304,3 +304,15 @@ def test_that_we_could_not_ask_nvml_is_no_fault_of_the_host(ask: Ask, state: str
     )
     assert "undecided.gpus.compute_capability" in undecided(judged)
     assert ask("a100", {"driver.nvml": "Unknown", "gpus": "UNSET"}).verdict is Verdict.BLOCKED
+
+
+def test_a_model_is_judged_on_the_release_that_runs_here_not_on_the_newest(ask: Ask) -> None:
+    # driver 535 runs 0.19.1, whose modelopt FP8 begins at 8.9; 0.33.0 takes it from 8.0 on, and is not what gets planned
+    gpu = {"gpus.0": {"name": "NVIDIA A10", "compute_capability": "8.6", "memory_mib": 23028}}
+    config = {"quantization_config": {"quant_method": "modelopt", "quant_algo": "FP8"}}
+    old = ask("a100", {**gpu, "driver.version": "535.183.01", "driver.library_version": "535.183.01"}, model_config=config)
+    new = ask("a100", gpu, model_config=config)
+    codes = [[finding.code for finding in judged.findings if finding.severity is Severity.ERROR] for judged in (old, new)]
+    assert (old.release.raw if old.release else None, new.release.raw if new.release else None) == ("0.19.1", "0.33.0")
+    assert "quantization-unsupported-gpu" in codes[0] or "fp8-unsupported-gpu" in codes[0]
+    assert codes[1] == []
