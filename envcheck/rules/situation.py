@@ -235,13 +235,24 @@ def _model(matrix: Matrix, name: str) -> GpuModel | None:
 
 
 def _visible(gpus: list[GpuFact], host: HostReport) -> tuple[GpuFact, ...]:
-    """The GPUs left by CUDA_VISIBLE_DEVICES where it holds plain indices; anything else leaves all."""
+    """The GPUs left by CUDA_VISIBLE_DEVICES, by index or by identifier; all where it leaves none, or where that is not certain."""
     wanted = (known(host.environment) or {}).get("CUDA_VISIBLE_DEVICES")
-    if not wanted or not re.fullmatch(r"\d{1,3}(,\d{1,3})*", wanted):
+    if not wanted:
         return tuple(gpus)
+    if not re.fullmatch(r"\d{1,3}(,\d{1,3})*", wanted):
+        return _identified(gpus, host)
     indices = {int(index) for index in wanted.split(",")}
     chosen = tuple(gpu for place, gpu in enumerate(gpus) if (place if gpu.index is None else gpu.index) in indices)
     return chosen or tuple(gpus)
+
+
+def _identified(gpus: list[GpuFact], host: HostReport) -> tuple[GpuFact, ...]:
+    """The GPUs that identifiers leave."""
+    from envcheck.rules.visible import visible  # noqa: PLC0415  # few hosts name their GPUs so
+
+    shown, listed = visible(host), known(host.gpus) or []
+    told = [listed[place] for place in shown.order] if shown.certain else []
+    return tuple(gpu for gpu in gpus if any(gpu.told is one for one in told)) or tuple(gpus)
 
 
 def only_visible(situation: Situation, gpus: Iterable[GpuFact]) -> str:

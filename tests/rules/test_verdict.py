@@ -316,3 +316,17 @@ def test_a_model_is_judged_on_the_release_that_runs_here_not_on_the_newest(ask: 
     assert (old.release.raw if old.release else None, new.release.raw if new.release else None) == ("0.19.1", "0.33.0")
     assert "quantization-unsupported-gpu" in codes[0] or "fp8-unsupported-gpu" in codes[0]
     assert codes[1] == []
+
+
+def test_a_card_hidden_by_an_identifier_does_not_block_the_others(ask: Ask) -> None:
+    new, old = "GPU-11111111-0000-0000-0000-000000000001", "GPU-22222222-0000-0000-0000-000000000002"
+    cards = [
+        {"index": 0, "name": "NVIDIA GeForce RTX 3090", "uuid": new, "compute_capability": "8.6", "memory_mib": 24576},
+        {"index": 1, "name": "NVIDIA GeForce GTX 1080 Ti", "uuid": old, "compute_capability": "6.1", "memory_mib": 11264},
+    ]
+    both = ask("a100", {"gpus": cards})
+    good, bad = (ask("a100", {"gpus": cards, "environment": {"CUDA_VISIBLE_DEVICES": one}}) for one in (new, old))
+    assert (both.verdict, both.findings[0].code) == (Verdict.BLOCKED, "mixed-gpus")
+    assert good.verdict is not Verdict.BLOCKED
+    assert [gpu.name for gpu in good.situation.gpus] == ["NVIDIA GeForce RTX 3090"]
+    assert (bad.verdict, bad.findings[0].code) == (Verdict.BLOCKED, "gpu-too-old")
