@@ -8,58 +8,11 @@ import msgspec
 
 from envcheck.model.budget import SizeResult
 from envcheck.model.finding import Finding
+from envcheck.model.stack import Clash, Stack
 from envcheck.model.text import Text
+from envcheck.model.ways import Way
 
 PLAN_SCHEMA = "envcheck.plan/1"
-
-
-class Clash(msgspec.Struct, frozen=True):
-    """Why one wheel does not run here: a finding code and the two values that clash, in that order: what is needed, what is here."""
-
-    code: str
-    detail: Text
-    needed: str
-    present: str
-    severity: Literal["error", "warning"] = "error"
-
-
-class StackAdvisories(msgspec.Struct, frozen=True):
-    """Security advisories open in a release: how many, how many critical or high, how many whose condition the request meets.
-
-    `gravest` is the id of the worst, `fixed` the release that closes all that any closes. `as_of` = date of the newest advisory read;
-    a release `newer_than_data` may have others.
-    """
-
-    open: int
-    grave: int
-    met: int
-    gravest: str | None
-    fixed: str | None
-    as_of: str
-    newer_than_data: bool
-
-
-class Stack(msgspec.Struct, frozen=True):
-    """One vLLM wheel with the torch it runs on and the interpreter it goes into.
-
-    `variant` "" = the package index's wheel. `torch_variant` "" = torch from the package index too. `python` = the planned `X.Y`;
-    `new_python` when the host's own interpreter does not serve.
-    """
-
-    vllm: str
-    variant: str
-    arch: str
-    cuda: str
-    cuda_major: int
-    torch: str
-    torch_variant: str
-    python: str
-    new_python: bool
-    engine: str
-    url: str | None = None
-    warnings: tuple[Clash, ...] = ()
-    driver_needed: str | None = None
-    advisories: StackAdvisories | None = None
 
 
 class Step(msgspec.Struct, frozen=True):
@@ -104,7 +57,8 @@ class ServeConfig(msgspec.Struct, frozen=True):
 class Plan(msgspec.Struct, frozen=True):
     """`stack` None = nothing runs here as it is; then `ways_out` says what would. `alternatives` run here too, best first.
 
-    `not_possible` maps a release to what clashes, for the releases nearest to the choice.
+    `not_possible` maps a release to what clashes, for the releases nearest to the choice. `ways` = all ways to what was asked for, least
+    intrusive first; the first is the one planned. `choice` = why this release and not the runner-up.
     """
 
     schema: str
@@ -119,3 +73,5 @@ class Plan(msgspec.Struct, frozen=True):
     findings: tuple[Finding, ...]
     environment_dir: str
     notes: tuple[Text, ...] = ()
+    ways: tuple[Way, ...] = ()
+    choice: tuple[Text, ...] = ()

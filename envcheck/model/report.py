@@ -8,7 +8,8 @@ import msgspec
 
 from envcheck.model.finding import Finding, Verdict
 from envcheck.model.host import HostReport
-from envcheck.model.plan import Clash, Plan
+from envcheck.model.plan import Plan
+from envcheck.model.stack import Clash
 from envcheck.model.text import Text
 
 CHECK_SCHEMA = "envcheck.check/1"

@@ -24,8 +24,24 @@ class Gate(msgspec.Struct, frozen=True):
     unknown: Literal["pass", "fail", "unknown"] = "unknown"
 
 
+class Pins(msgspec.Struct, frozen=True):
+    """What stays as it is, besides the release asked for: `torch` is a version specifier, `python` is `X.Y`, `driver` True = untouched.
+
+    `root` False = nothing that needs root on the host; `container` False = no container.
+    """
+
+    torch: str | None = None
+    python: str | None = None
+    driver: bool = False
+    root: bool = True
+    container: bool = True
+
+
 class Request(msgspec.Struct, frozen=True):
-    """`vllm` is a release or a version specifier; `serve_args` are vLLM's own, in snake case; `weights_gib` in GiB per GPU."""
+    """`vllm` is a release or a version specifier; `serve_args` are vLLM's own, in snake case; `weights_gib` in GiB per GPU.
+
+    `prefer` = which release is planned where none is asked for: the newest that runs, or one that has proven itself.
+    """
 
     vllm: str | None = None
     model: str | None = None
@@ -35,3 +51,5 @@ class Request(msgspec.Struct, frozen=True):
     serve_args: dict[str, Any] = {}
     first_start: bool | None = None
     gate: Gate | None = None
+    pins: Pins = Pins()
+    prefer: Literal["newest", "stable"] = "newest"

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from envcheck.matrix.load import Matrix
 from envcheck.matrix.release import Release
-from envcheck.model.plan import Stack, StackAdvisories
+from envcheck.model.stack import Stack, StackAdvisories
 from envcheck.model.text import Text
 from envcheck.rules.advisories import newer_than_data
 from envcheck.rules.check import Judgement

@@ -8,7 +8,8 @@ import msgspec
 
 from envcheck.matrix.load import Matrix
 from envcheck.matrix.release import Release
-from envcheck.model.plan import InstallRecipe, MirrorChoice, Stack, Step
+from envcheck.model.plan import InstallRecipe, MirrorChoice, Step
+from envcheck.model.stack import Stack
 from envcheck.model.text import Param, Text
 from envcheck.planning.mirrors import mirror_url
 

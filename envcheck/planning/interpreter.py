@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 
 from envcheck.model.finding import Finding
 from envcheck.model.host import known
-from envcheck.model.plan import Stack
+from envcheck.model.stack import Stack
 from envcheck.model.text import Param, Text
 from envcheck.rules.situation import Situation, part, text
 

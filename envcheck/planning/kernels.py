@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 from msgspec import UNSET
 
 from envcheck.matrix.load import Matrix
-from envcheck.model.plan import Setting, Stack
+from envcheck.model.plan import Setting
+from envcheck.model.stack import Stack
 from envcheck.model.text import Param, Text
 from envcheck.rules.situation import Situation
 

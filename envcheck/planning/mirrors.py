@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from envcheck.matrix.load import Matrix
 from envcheck.matrix.records import CloudProvider, Mirror
-from envcheck.model.plan import MirrorChoice, Stack
+from envcheck.model.plan import MirrorChoice
+from envcheck.model.stack import Stack
 from envcheck.model.text import Text
 from envcheck.planning.interpreter import lacks_headers
 from envcheck.rules.situation import Situation, text

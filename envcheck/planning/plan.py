@@ -9,8 +9,9 @@ from envcheck.matrix.load import Matrix
 from envcheck.model.budget import SizeResult
 from envcheck.model.finding import Finding, Severity
 from envcheck.model.modelspec import ModelSpec
-from envcheck.model.plan import PLAN_SCHEMA, InstallRecipe, MirrorChoice, Plan, Stack
+from envcheck.model.plan import PLAN_SCHEMA, InstallRecipe, MirrorChoice, Plan
 from envcheck.model.request import Request
+from envcheck.model.stack import Stack
 from envcheck.model.text import Text
 from envcheck.planning.advised import advisory_notes, held_back
 from envcheck.planning.install import recipes

@@ -6,8 +6,8 @@ import msgspec
 
 from envcheck.matrix.load import Matrix
 from envcheck.model.finding import Verdict
-from envcheck.model.plan import Clash, Stack
 from envcheck.model.request import Request
+from envcheck.model.stack import Clash, Stack
 from envcheck.planning.advised import advised
 from envcheck.rules.build import Judged, dotted
 from envcheck.rules.check import Judgement, surveyor_of

@@ -10,7 +10,7 @@ from msgspec import UNSET, UnsetType
 from envcheck.model.budget import FailureKind, KvCache, PerGpu, SizeVerdict
 from envcheck.model.finding import RemedyKind, Severity, Verdict
 from envcheck.model.host import HostReport
-from envcheck.model.plan import StackAdvisories
+from envcheck.model.stack import StackAdvisories
 
 WRITTEN_SCHEMA = "envcheck.written/1"
 SIZE_SCHEMA = "envcheck.size/1"

@@ -8,8 +8,9 @@ from msgspec import UNSET
 
 from envcheck.model.budget import SizeResult
 from envcheck.model.finding import Finding
-from envcheck.model.plan import Clash, InstallRecipe, MirrorChoice, Plan, ServeConfig, Setting, Stack
+from envcheck.model.plan import InstallRecipe, MirrorChoice, Plan, ServeConfig, Setting
 from envcheck.model.report import CheckReport
+from envcheck.model.stack import Clash, Stack
 from envcheck.render.catalogue import Catalogue
 from envcheck.render.commands import line
 from envcheck.render.jsonmodel import (

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 
-from envcheck.model.plan import Clash, Plan, Stack
+from envcheck.model.plan import Plan
+from envcheck.model.stack import Clash, Stack
 from envcheck.model.text import Text
 from envcheck.render.catalogue import Catalogue
 from envcheck.render.page import Page

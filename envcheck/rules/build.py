@@ -9,7 +9,7 @@ import msgspec
 from envcheck.matrix.load import Matrix
 from envcheck.matrix.release import Build, Release, specifier
 from envcheck.matrix.torch_release import TorchBuild
-from envcheck.model.plan import Clash
+from envcheck.model.stack import Clash
 from envcheck.model.text import Text
 from envcheck.model.versions import ComputeCapability, DriverVersion, compute_capability
 

@@ -12,8 +12,8 @@ from envcheck.matrix.load import Matrix
 from envcheck.matrix.release import Release
 from envcheck.model.finding import Finding, Remedy, Severity, Verdict
 from envcheck.model.host import HostReport, known
-from envcheck.model.plan import Clash
 from envcheck.model.request import Request
+from envcheck.model.stack import Clash
 from envcheck.model.text import Text
 from envcheck.rules import driver
 from envcheck.rules.build import Judged, Target, judge_build, name_of, python_clash

@@ -17,7 +17,7 @@ from envcheck.matrix.spec import Resolved
 from envcheck.matrix.torch_release import Torch, TorchBuild
 from envcheck.model.finding import Finding, Remedy, Severity
 from envcheck.model.host import known
-from envcheck.model.plan import Clash
+from envcheck.model.stack import Clash
 from envcheck.model.text import Text
 from envcheck.model.versions import ComputeCapability, compute_capability, lenient_version
 from envcheck.rules.build import at_least, dotted, runs_code

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from envcheck.model.finding import Finding, Remedy, RemedyKind, Severity
-from envcheck.model.plan import Clash
+from envcheck.model.stack import Clash
 from envcheck.model.text import Param, Text
 
 

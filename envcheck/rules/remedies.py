@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import msgspec
 
 from envcheck.model.finding import Remedy
-from envcheck.model.plan import Clash
+from envcheck.model.stack import Clash
 from envcheck.rules.build import Judged, Target, dotted, name_of
 from envcheck.rules.make import remedy
 from envcheck.rules.situation import Situation, only_visible

@@ -8,7 +8,7 @@ from packaging.version import Version
 from envcheck.errors import UsageError
 from envcheck.matrix.load import Matrix
 from envcheck.matrix.release import Release
-from envcheck.model.plan import Clash
+from envcheck.model.stack import Clash
 from envcheck.model.versions import DriverVersion, driver_version, numbers
 from envcheck.rules.build import Judged, Target, judge_build, name_of, python_clash
 

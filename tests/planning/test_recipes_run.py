@@ -19,7 +19,8 @@ import pytest
 from uv import find_uv_bin
 
 from envcheck.matrix.load import Matrix
-from envcheck.model.plan import InstallRecipe, MirrorChoice, Stack
+from envcheck.model.plan import InstallRecipe, MirrorChoice
+from envcheck.model.stack import Stack
 from envcheck.model.text import Text
 from envcheck.planning.install import recipes
 

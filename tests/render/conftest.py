@@ -8,8 +8,9 @@ import pytest
 from envcheck.model.budget import AccountLine, KvCache, PerGpu, SizeResult, Suggestion
 from envcheck.model.finding import Finding, Remedy, Severity, Verdict
 from envcheck.model.host import Cloud, Driver, Gpu, HostReport, Memory, OperatingSystem, Provenance, Python
-from envcheck.model.plan import Clash, InstallRecipe, MirrorChoice, Plan, ServeConfig, Setting, Stack, Step
+from envcheck.model.plan import InstallRecipe, MirrorChoice, Plan, ServeConfig, Setting, Step
 from envcheck.model.report import CHECK_SCHEMA, CheckReport
+from envcheck.model.stack import Clash, Stack
 from envcheck.model.text import Text
 
 MIRROR = "https://mirrors.example.com/pypi/simple"

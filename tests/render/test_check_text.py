@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 from envcheck.model.budget import SizeFailure, SizeResult
 from envcheck.model.finding import Finding, Severity, Verdict
 from envcheck.model.host import Accelerator, Driver, Gpu, HostReport
-from envcheck.model.plan import Clash, Plan
+from envcheck.model.plan import Plan
 from envcheck.model.report import CheckReport
+from envcheck.model.stack import Clash
 from envcheck.model.text import Text
 from envcheck.render.catalogue import LANGUAGES, Catalogue
 from envcheck.render.check_text import View, check_text

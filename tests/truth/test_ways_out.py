@@ -17,8 +17,8 @@ import pytest
 from envcheck.matrix.load import Matrix
 from envcheck.model.finding import Verdict
 from envcheck.model.host import HostReport
-from envcheck.model.plan import Stack
 from envcheck.model.request import Request
+from envcheck.model.stack import Stack
 from envcheck.planning.plan import make_plan
 from envcheck.rules.check import Judgement, judge
 
