@@ -24,7 +24,7 @@ from envcheck.rules.make import error, from_clash, info
 from envcheck.rules.registry import ENVIRONMENT_RULES, HOST_RULES, LAST_RULES, Rule
 from envcheck.rules.remedies import clash_remedies
 from envcheck.rules.security import security
-from envcheck.rules.situation import Situation, read_situation
+from envcheck.rules.situation import Situation, read_situation, unsuited
 from envcheck.rules.survey import Survey, Surveyor, asked_label
 
 Subject = Literal["installed", "requested", "any", "environment"]
@@ -77,7 +77,7 @@ def target_of(situation: Situation) -> Target:
         situation.arch,
         situation.glibc,
         situation.musl,
-        situation.python,
+        None if unsuited(situation.host) else situation.python,
         situation.cuda_driver,
         situation.driver_cuda,
         situation.capabilities,
@@ -126,7 +126,9 @@ class Judge:
             found += [*environment, *conclusion.findings]
         else:
             # What is asked about goes into a fresh environment, so this one can mislead but not block.
-            found += [*_no_errors(environment), *conclusion.findings]
+            # An interpreter that no wheel fits is said of a release asked for as one of an unfit version is.
+            kept = [f for f in environment if subject == "requested" and f.code == "python-unsupported"]
+            found += [*kept, *_no_errors([f for f in environment if f not in kept]), *conclusion.findings]
         found += [*engines, *_all(LAST_RULES, msgspec.structs.replace(situation, concluded=conclusion.release), matrix, failed)]
         own, at_hand = subject == "installed", subject == "installed" or (subject == "any" and situation.torch is not None)
         found += compilation(situation, matrix, conclusion.release, engine, installed=own, own=at_hand)

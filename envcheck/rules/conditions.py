@@ -8,7 +8,7 @@ from __future__ import annotations
 from msgspec import UNSET
 
 from envcheck.model.host import known
-from envcheck.rules.situation import Situation
+from envcheck.rules.situation import Situation, unsuited
 
 _STACK = ("torch", "vllm", "transformers", "numpy", "triton", "flash", "xformers", "nvidia-", "pynvml", "nccl", "cudnn")
 
@@ -106,6 +106,11 @@ def environment(situation: Situation) -> bool:
     host = situation.host
     found = situation.torch is not None or any(name.startswith(_STACK) for name in situation.packages)
     return found or bool(known(host.package_problems)) or known(host.nccl) is not None or known(host.cudnn) is not None
+
+
+def odd_interpreter(situation: Situation) -> bool:
+    """The interpreter is of a kind that wheels are not built for."""
+    return bool(unsuited(situation.host))
 
 
 def package_set(situation: Situation) -> bool:

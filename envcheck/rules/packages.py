@@ -24,6 +24,8 @@ _FLASHINFER = ("flashinfer-python", "flashinfer", "flashinfer-cubin")
 _ALIASES = {"flashinfer": "flashinfer-python"}  # as reports shorten it
 _MOST, _SHOWN = 5, 60
 
+_FORMATS_OF_FILES = ("gguf", "bitsandbytes")  # ways to load that are quantization methods too
+
 
 class Departure(msgspec.Struct, frozen=True):
     """A package outside what a vLLM release takes.
@@ -232,10 +234,16 @@ def _too_old(situation: Situation, module: NeededModule) -> Iterator[Finding]:
 
 
 def _quantization(situation: Situation) -> str | None:
-    """The quantization method of the model asked about, by the request's arguments or its configuration."""
-    asked = situation.request.serve_args.get("quantization")
+    """The quantization method of the model asked about, by the request's arguments, its configuration or its file's name."""
+    request = situation.request
+    asked = request.serve_args.get("quantization")
     if isinstance(asked, str):
         return asked
-    config = (situation.request.model_config or {}).get("quantization_config")
+    loaded = request.serve_args.get("load_format")
+    if loaded in _FORMATS_OF_FILES:
+        return str(loaded)
+    if (request.model or "").lower().endswith(".gguf"):
+        return "gguf"
+    config = (request.model_config or {}).get("quantization_config")
     method = config.get("quant_method") if isinstance(config, dict) else None
     return method if isinstance(method, str) else None

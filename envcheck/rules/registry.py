@@ -131,6 +131,12 @@ HOST_RULES = (
 # What is installed in the target interpreter; of a fresh environment these are warnings.
 ENVIRONMENT_RULES = (
     Rule(
+        "interpreter_kind.kind",
+        when.odd_interpreter,
+        ("python-unsupported",),
+        ("python.implementation", "python.free_threaded", "python.bits", "python.version"),
+    ),
+    Rule(
         "interpreter.wrong_environment",
         when.package_set,
         ("wrong-environment",),

@@ -160,6 +160,23 @@ def _wsl(host: HostReport) -> bool:
     return stated is True or (stated is None and is_wsl(text(host.os, "name"), text(host.os, "kernel")))
 
 
+def unsuited(host: HostReport) -> str:
+    """Why no wheel with compiled parts fits the interpreter whatever its version; "" where that is not known of it.
+
+    The wheels are for CPython with the global lock in 64 bit: `free-threaded`, `implementation` or `bits` says which it is not.
+    """
+    python = known(host.python)
+    if python is None:
+        return ""
+    made = text(python, "implementation")
+    if made and made.lower() != "cpython":
+        return "implementation"
+    if known(python.free_threaded) is True or re.match(r"\s*3\.\d{1,2}(?:\.\d{1,2}\w{0,4})?t\b", text(python, "version")):
+        return "free-threaded"
+    bits = known(python.bits)
+    return "bits" if isinstance(bits, int) and bits != 64 else ""
+
+
 def _of_image(text: str, matrix: Matrix) -> Resolved | None:
     """The release in an image of the project, by its name; its wheel is the variant that the name's label states."""
     image = matrix.images.read(text)
