@@ -17,6 +17,9 @@ def plain_check(argv: Sequence[str]) -> Common | None:
     words = argv[1:] if argv[:1] == ["check"] else argv
     if any(word not in _SWITCHES for word in words):
         return None
+    from envcheck.system.spared import load_msgspec
+
+    load_msgspec()
     from envcheck.cli.asked import Common, language
 
     given = {_SWITCHES[word] for word in words}

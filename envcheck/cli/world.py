@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from envcheck.system.port import System
     from envcheck.system.recording import RecordingSystem
 
-_ADDRESS = re.compile(r"\d{1,3}(\.\d{1,3}){3}|::|\[?[0-9a-f:]*::[0-9a-f:]*\]?|localhost")
+_ADDRESS = r"\d{1,3}(\.\d{1,3}){3}|::|\[?[0-9a-f:]*::[0-9a-f:]*\]?|localhost"
 
 
 def load_matrix(common: Common) -> Matrix:
@@ -143,6 +143,6 @@ def read_bounded(name: str, limit: int) -> bytes:
         with open(name, "rb") as file:
             return file.read(limit + 1)
     except FileNotFoundError:
-        raise UsageError("error.host-is-address" if _ADDRESS.fullmatch(name) else "error.host-not-found", name=name) from None
+        raise UsageError("error.host-is-address" if re.fullmatch(_ADDRESS, name) else "error.host-not-found", name=name) from None
     except (OSError, ValueError) as error:
         raise CannotTellError("error.file-unreadable", name=name, why=str(getattr(error, "strerror", None) or error)) from None

@@ -8,14 +8,15 @@ from typing import TYPE_CHECKING, Any
 from envcheck.matrix.drivers import Drivers, DriversFile
 from envcheck.matrix.images import Images, ImagesFile
 from envcheck.matrix.knowledge import JudgementFile
-from envcheck.matrix.packages import Packages, PackagesFile
 from envcheck.matrix.records import FindingCode, Policy
 from envcheck.matrix.traits import Trait, Traits
 from envcheck.model.versions import ComputeCapability, compute_capability
 
 if TYPE_CHECKING:
     from envcheck.matrix.advisories import Advisories, DriverSecurity
+    from envcheck.matrix.packages import Packages
     from envcheck.matrix.quantization import Quantization
+    from envcheck.matrix.start import StartFacts
     from envcheck.matrix.toolchain import Toolchain
     from envcheck.matrix.xids import XidKind
 
@@ -51,6 +52,14 @@ class JudgementFacts:
     def observations(self) -> dict[str, frozenset[str]]:
         """What was seen to work → the codes that this settles."""
         return {entry.id: frozenset(entry.settles) for entry in self._judgement.observations}
+
+    @cached_property
+    def start(self) -> StartFacts:
+        """What releases ask of a GPU's memory when they start."""
+        from envcheck.matrix.start import StartFacts  # noqa: PLC0415  # only GPUs with little free memory raise the question
+
+        found: StartFacts = self._read("memory.json", StartFacts)
+        return found
 
     @cached_property
     def advisories(self) -> Advisories:
@@ -103,6 +112,8 @@ class JudgementFacts:
     @cached_property
     def packages(self) -> Packages:
         """Faults and needs of Python packages."""
+        from envcheck.matrix.packages import Packages, PackagesFile  # noqa: PLC0415  # not every host has any
+
         return Packages(self._read("packages.json", PackagesFile))
 
     @cached_property

@@ -63,9 +63,9 @@ def _total(gpu: GpuFact) -> float:
 @lru_cache(maxsize=256)
 def _at_start(matrix: Matrix, release: Release) -> tuple[float, bool]:
     """The default share of a release, and whether it refuses to start where less is free."""
-    defaults = [one for one in matrix.memory.defaults if in_range(release, one.releases)]
+    defaults = [one for one in matrix.start.defaults if in_range(release, one.releases)]
     share = max((one.gpu_memory_utilization for one in defaults), default=matrix.thresholds["gpu-memory-share"])
-    return share, any(one.free_memory_check for one in matrix.memory.accounting if in_range(release, one.releases))
+    return share, any(one.free_memory_check for one in matrix.start.accounting if in_range(release, one.releases))
 
 
 def _holders(situation: Situation, gpu: GpuFact) -> list[Process]:

@@ -16,20 +16,16 @@ from importlib.machinery import ModuleSpec, SourceFileLoader
 from types import CodeType, ModuleType
 from typing import Any
 
+from envcheck.system.spared import stand_in, standing_in
+
 _NAME = "pynvml"
 
 
 def binding() -> Any:
     """The module `pynvml`; raises whatever a broken or foreign module raises."""
-    spare = _spared()
-    sys.modules.update(spare)
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # the retired package `pynvml` announces its retirement
-            return _lazily() or _plainly()
-    finally:
-        for name in spare:
-            sys.modules.pop(name, None)
+    with standing_in(*_small()), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the retired package `pynvml` announces its retirement
+        return _lazily() or _plainly()
 
 
 def _plainly() -> Any:
@@ -131,27 +127,9 @@ def _executed(spec: ModuleSpec, code: CodeType) -> ModuleType:
     return module
 
 
-def _spared() -> dict[str, ModuleType]:
+def _small() -> tuple[ModuleType, ...]:
     """Stand-ins for two modules that it imports for one small function each, and that cost more than a millisecond to load."""
-    spare = {"ctypes.util": _module("ctypes.util", find_library=lambda name: None), "string": _module("string", capwords=_capwords)}
-    return {name: module for name, module in spare.items() if name not in sys.modules}
-
-
-def _module(name: str, **functions: Callable[..., Any]) -> ModuleType:
-    """A module of these functions; whatever else is asked of it comes from the real one."""
-    module = ModuleType(name)
-
-    def rest(attribute: str) -> Any:
-        if attribute.startswith("__"):  # the import system asks for `__path__`
-            raise AttributeError(attribute)
-        from importlib import import_module
-
-        if sys.modules.get(name) is module:
-            del sys.modules[name]
-        return getattr(import_module(name), attribute)
-
-    module.__dict__.update(functions, __getattr__=rest)
-    return module
+    return stand_in("ctypes.util", find_library=lambda name: None), stand_in("string", capwords=_capwords)
 
 
 def _capwords(text: str, separator: str | None = None) -> str:

@@ -7,7 +7,7 @@ import re
 HIDDEN = "***"
 _SECRET = ("KEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "PASSPHRASE", "CREDENTIAL", "WEBHOOK", "_AUTH_CONFIG")
 _SECRET_ENDS = ("_PWD", "_PASS", "_PAT", "_AK", "_SK", "_SAS", "_DSN")  # `PWD` and `OLDPWD` are folders
-_OPTION = re.compile(r"((?<!-)--[a-z-]{0,60}(?:api-key|token|secret|password)[= ]\s*)[^\s-]\S*", re.IGNORECASE)
+_OPTION = r"(?i)((?<!-)--[a-z-]{0,60}(?:api-key|token|secret|password)[= ]\s*)[^\s-]\S*"
 _SECRET_NAMES = ("AUTH", "PASS")
 _COUNTS = ("_TOKENS", "_TOKENS_")  # `…_MAX_TOKENS` and `…_TOKENS_PER_…` are numbers, no secrets
 _LONGEST = 2000  # characters shown of a value
@@ -17,7 +17,10 @@ def redacted(name: str, value: str) -> str:
     """The value of a variable as it may be shown, at most 2,000 characters."""
     if hides(name, value):
         return HIDDEN
-    shown = redacted_urls(_OPTION.sub(rf"\1{HIDDEN}", value[:_LONGEST]))
+    shown = value[:_LONGEST]
+    if "--" in shown:
+        shown = re.sub(_OPTION, rf"\1{HIDDEN}", shown)
+    shown = redacted_urls(shown)
     from envcheck.system.token_forms import known_tokens
 
     return known_tokens(shown)
