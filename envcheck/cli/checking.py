@@ -16,11 +16,12 @@ def check(asked: Common, vllm: str | None = None, model: str | None = None) -> i
         schema_out(CHECK_SCHEMA, CheckOut)
         return int(ExitCode.READY)
     from envcheck.cli.answer import answer
-    from envcheck.cli.world import load_host, load_matrix
+    from envcheck.cli.world import load_host, load_matrix, this_machine
     from envcheck.model.request import Request
 
+    system = this_machine(asked)
     matrix = load_matrix(asked)
-    report = answer(load_host(asked, matrix), matrix, Request(vllm=vllm, model=model), asked)
+    report = answer(load_host(asked, matrix, system), matrix, Request(vllm=vllm, model=model), asked)
     if asked.output == "json":
         from envcheck.render.jsonout import check_out
 

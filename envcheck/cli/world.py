@@ -32,15 +32,26 @@ def load_matrix(common: Common) -> Matrix:
     return load(common.matrix_dir)
 
 
-def load_host(common: Common, matrix: Matrix) -> HostReport:
-    """The host asked about, stated facts laid over it."""
+def this_machine(common: Common) -> System | None:
+    """The machine we run on, where it is the one asked about; its driver is being asked already, while the facts are loaded."""
+    if common.host:
+        return None
+    from envcheck.system.real import RealSystem
+
+    system = RealSystem(offline=common.offline)
+    system.begin_nvml()
+    return system
+
+
+def load_host(common: Common, matrix: Matrix, system: System | None = None) -> HostReport:
+    """The host asked about, stated facts laid over it; `system` = `this_machine`, where that has been called."""
     if is_document(common):
         report = _given(common)
     else:
         from envcheck.probes.collect import collect
 
         own, places = _own(common), _places(common, matrix)
-        report = collect(_system(common), matrix.cloud_matchers(), matrix.maker_signs(), common.python, own, places=places)
+        report = collect(system or _system(common), matrix.cloud_matchers(), matrix.maker_signs(), common.python, own, places=places)
     return _stated(report, common)
 
 

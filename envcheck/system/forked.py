@@ -32,12 +32,29 @@ class Outcome(msgspec.Struct, frozen=True):
     detail: str = ""
 
 
-def forked(work: Callable[[Send], None], stall_s: float, total_s: float) -> Outcome:
-    """Run `work(send)` in a forked child.
+class Child(msgspec.Struct):
+    """A forked child at work; `finish` collects what it sends. One that nobody collects dies of its own alarm, or of the closed pipe."""
 
-    The child is killed when it sends nothing for `stall_s` seconds, or after `total_s` seconds in all, and is not waited for when
-    the kernel does not let it die. Raises OSError where no child can be had.
-    """
+    pid: int
+    reader: int
+
+    def finish(self, stall_s: float, total_s: float) -> Outcome:
+        """Its messages and its end, counted from now: silent for `stall_s` seconds, or not done after `total_s`, it is killed.
+
+        It is not waited for when the kernel does not let it die.
+        """
+        try:
+            messages, end, detail = _collect(self.reader, stall_s, total_s)
+        finally:
+            os.close(self.reader)
+            status = _kill_and_reap(self.pid)
+        if end == "crashed" and not detail:
+            detail = _how_it_died(status)
+        return Outcome(messages, end, detail)
+
+
+def start(work: Callable[[Send], None], total_s: float) -> Child:
+    """Begin `work(send)` in a forked child. Raises OSError where no child can be had."""
     reader, writer = os.pipe()
     try:
         with warnings.catch_warnings():
@@ -51,14 +68,12 @@ def forked(work: Callable[[Send], None], stall_s: float, total_s: float) -> Outc
     if pid == 0:
         _child(work, writer, total_s)
     os.close(writer)
-    try:
-        messages, end, detail = _collect(reader, stall_s, total_s)
-    finally:
-        os.close(reader)
-        status = _kill_and_reap(pid)
-    if end == "crashed" and not detail:
-        detail = _how_it_died(status)
-    return Outcome(messages, end, detail)
+    return Child(pid, reader)
+
+
+def forked(work: Callable[[Send], None], stall_s: float, total_s: float) -> Outcome:
+    """Run `work(send)` in a forked child to its end; see `Child.finish`. Raises OSError where no child can be had."""
+    return start(work, total_s).finish(stall_s, total_s)
 
 
 def _child(work: Callable[[Send], None], writer: int, total_s: float) -> NoReturn:  # pragma: no cover - runs in the child only

@@ -10,7 +10,7 @@ from typing import Literal
 import msgspec
 
 from envcheck.model.fact import Absent, Fact, Found, Unreadable
-from envcheck.system.forked import Outcome, Send, forked
+from envcheck.system.forked import Child, Outcome, Send, start
 from envcheck.system.port import NvmlGpu, NvmlPair, NvmlReport
 
 STALL_S = 2.0  # a driver that says nothing for so long is hung
@@ -68,10 +68,21 @@ def collect(stall_s: float = STALL_S, total_s: float = TOTAL_S) -> NvmlReport:
     return visit(stall_s, total_s).report
 
 
-def visit(stall_s: float = STALL_S, total_s: float = TOTAL_S) -> NvmlVisit:
-    """NVML's report and libcuda's version from one child; never raises, never takes longer than about `total_s` seconds."""
+def begin() -> Child | None:
+    """Send the child on its visit; None where none can be had, which `visit` will say."""
     try:
-        outcome = forked(_child, stall_s, total_s)
+        return start(_child, TOTAL_S)
+    except OSError:
+        return None
+
+
+def visit(stall_s: float = STALL_S, total_s: float = TOTAL_S, begun: Child | None = None) -> NvmlVisit:
+    """NVML's report and libcuda's version from one child; never raises, never takes longer than about `total_s` seconds.
+
+    `begun` = a child that is under way already.
+    """
+    try:
+        outcome = (begun or start(_child, total_s)).finish(stall_s, total_s)
     except OSError as error:
         why = error.strerror or type(error).__name__
         return NvmlVisit(NvmlReport("ForkFailed", why), Unreadable(f"no child process: {why}"))

@@ -6,13 +6,16 @@ import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from envcheck.model.fact import Absent, Fact, Found, Unreadable
 from envcheck.system.files import expand, failure, find_executable, list_folder, parents, read_bounded
-from envcheck.system.nvml import STALL_S, TOTAL_S, NvmlVisit, visit
+from envcheck.system.nvml import STALL_S, TOTAL_S, NvmlVisit, begin, visit
 from envcheck.system.patience import Patience
 from envcheck.system.port import READ_LIMIT, CommandResult, DiskSpace, HttpAnswer, NvmlReport, System
+
+if TYPE_CHECKING:
+    from envcheck.system.forked import Child
 
 T = TypeVar("T")
 
@@ -28,6 +31,7 @@ class RealSystem(System):
         self._env = dict(os.environ if env is None else env)
         self._offline = offline
         self._visit: NvmlVisit | None = None
+        self._begun: Child | None = None
         self._patience = Patience()
 
     def read(self, path: str, limit: int = READ_LIMIT) -> Fact[bytes]:
@@ -73,6 +77,11 @@ class RealSystem(System):
         """The environment given."""
         return self._env
 
+    def begin_nvml(self) -> None:
+        """Send the child that asks NVML on its way, so that it works beside us; the young process it is forked from is also a small one."""
+        if self._visit is None and self._begun is None:
+            self._begun = begin()
+
     def nvml(self) -> NvmlReport:
         """NVML's report; the first call asks, in a child process, for both this and libcuda."""
         return self._nvml_visit().report
@@ -86,7 +95,8 @@ class RealSystem(System):
             self._patience.release()
             start = time.monotonic()
             stall, total = (self._patience.limit(limit, _LEAST_NVML_S) for limit in (STALL_S, TOTAL_S))
-            self._visit = visit(stall, total)
+            begun, self._begun = self._begun, None
+            self._visit = visit(stall, total, begun)
             if self._visit.report.status == "Timeout":
                 self._patience.waited(time.monotonic() - start)
         return self._visit
