@@ -10,7 +10,7 @@ from typing import Literal
 import msgspec
 
 from envcheck.model.fact import Absent, Fact, Found, Unreadable
-from envcheck.system.forked import Child, Outcome, Send, start
+from envcheck.system.forked import Child, Outcome, Send, forked, start
 from envcheck.system.port import NvmlGpu, NvmlPair, NvmlReport
 
 STALL_S = 2.0  # a driver that says nothing for so long is hung
@@ -82,7 +82,7 @@ def visit(stall_s: float = STALL_S, total_s: float = TOTAL_S, begun: Child | Non
     `begun` = a child that is under way already.
     """
     try:
-        outcome = (begun or start(_child, total_s)).finish(stall_s, total_s)
+        outcome = begun.finish(stall_s, total_s) if begun else forked(_child, stall_s, total_s)
     except OSError as error:
         why = error.strerror or type(error).__name__
         return NvmlVisit(NvmlReport("ForkFailed", why), Unreadable(f"no child process: {why}"))

@@ -208,6 +208,7 @@ def test_size_counts_cards(envcheck: Run) -> None:
     assert two["per_gpu_gib"]["weights"] == pytest.approx(one["per_gpu_gib"]["weights"] / 2, rel=0.05)
 
 
+@pytest.mark.usefixtures("processes")
 @pytest.mark.parametrize(
     ("words", "status", "said"),
     [

@@ -206,6 +206,7 @@ def test_an_empty_value_is_a_usage_error_not_another_question(envcheck: Run, wor
     assert "is empty" in err
 
 
+@pytest.mark.usefixtures("processes")
 def test_a_matrix_folder_of_nobody_or_of_no_name_is_said(envcheck: Run) -> None:
     for folder in ("~no-such-user/x", "a" * 5000):
         status, out, err = envcheck("--matrix-dir", folder)
