@@ -29,6 +29,7 @@ from envcheck.matrix.records import (
     TorchRelease,
     VllmRelease,
 )
+from envcheck.matrix.regressions import Regression
 from envcheck.matrix.toolchain import ToolchainFile
 from envcheck.matrix.traits import Trait
 from envcheck.matrix.xids import XidRecord
@@ -76,6 +77,7 @@ FILES = (
     FileKind("packages.json", PackagesFile),
     FileKind("policy.json", Policy),
     FileKind("quantization.json", QuantizationFile),
+    FileKind("regressions.json", list[Regression], _by_id),
     FileKind("toolchain.json", ToolchainFile),
     FileKind("torch.json", list[TorchRelease], _by_version),
     FileKind("traits.json", list[Trait], _by_id),

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from envcheck.matrix.advisories import Advisories, DriverSecurity
     from envcheck.matrix.packages import Packages
     from envcheck.matrix.quantization import Quantization
+    from envcheck.matrix.regressions import Regressions
     from envcheck.matrix.start import StartFacts
     from envcheck.matrix.toolchain import Toolchain
     from envcheck.matrix.xids import XidKind
@@ -81,6 +82,13 @@ class JudgementFacts:
         from envcheck.matrix.quantization import Quantization, QuantizationFile  # noqa: PLC0415
 
         return Quantization(self._read("quantization.json", QuantizationFile))
+
+    @cached_property
+    def regressions(self) -> Regressions:
+        """What releases broke; read where one is chosen."""
+        from envcheck.matrix.regressions import Regression, Regressions  # noqa: PLC0415  # a batch of checks never asks
+
+        return Regressions(self._read("regressions.json", list[Regression]))
 
     @cached_property
     def xids(self) -> dict[int, XidKind]:

@@ -1,0 +1,73 @@
+"""Regressions: what a range of vLLM releases breaks that releases before or after it do not, and for whom."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+from packaging.version import Version
+
+from envcheck.matrix.records import Arch, Record
+from envcheck.matrix.release import specifier
+
+GpuKind = Literal["data-center", "consumer", "workstation", "laptop", "mining", "soc"]
+Bound = Literal["first", "last"]
+
+
+class Condition(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, omit_defaults=True, gc=False):
+    """Whom a regression concerns: all that is stated must hold; nothing stated = everyone.
+
+    `capability_from` to `capability_to` = compute capabilities, both included, of any GPU in use; `gpus` = parts of a GPU's name, lower
+    case; `gpus_from` = so many GPUs at least; `driver_from`, `driver_below` = drivers. `models` = fragments of a model type or
+    architecture, lower case letters and digits only; `quantization` = methods of number formats as vLLM names them. `planned` = what the
+    conditions of advisories are called (`multimodal`, `spec_decode:eagle`); `arguments` = serve arguments in snake case with the value
+    they have: "" = given or switched on, `>=2` a number, anything else the text. `variables` = environment variables that are set so.
+    """
+
+    arch: Arch | None = None
+    capability_from: str | None = None
+    capability_to: str | None = None
+    gpus: list[str] = []
+    kinds: list[GpuKind] = []
+    gpus_from: int | None = None
+    mig: bool | None = None
+    driver_from: str | None = None
+    driver_below: str | None = None
+    wsl: bool | None = None
+    image: bool | None = None
+    models: list[str] = []
+    quantization: list[str] = []
+    planned: list[str] = []
+    arguments: dict[str, str] = {}
+    variables: dict[str, str] = {}
+
+
+class Regression(Record, frozen=True, kw_only=True):
+    """One regression. Its sentence is the catalogue's `regression.<id>`.
+
+    `releases` = those that show it; `good_before` = the last release known without it, `fixed` = the first release after it, null = none
+    known. `unknown` = bounds that nobody has stated: then `releases` ends where it was seen. `severity`: `avoid` = where the condition
+    is met another release is planned, `note` = it is only said.
+    """
+
+    id: str
+    releases: str
+    good_before: str | None = None
+    fixed: str | None = None
+    unknown: list[Bound] = []
+    condition: Condition = Condition()
+    severity: Literal["avoid", "note"]
+
+
+class Regressions:
+    """Regressions by release."""
+
+    def __init__(self, records: list[Regression]) -> None:
+        self.records = tuple(records)
+        self._of: dict[Version, tuple[Regression, ...]] = {}
+
+    def of(self, version: Version) -> tuple[Regression, ...]:
+        """Those that a release shows, in the order of the file."""
+        if version not in self._of:
+            self._of[version] = tuple(one for one in self.records if specifier(one.releases).contains(version, prereleases=True))
+        return self._of[version]
