@@ -8,9 +8,9 @@ from __future__ import annotations
 from msgspec import UNSET
 
 from envcheck.model.host import known
-from envcheck.rules.situation import Situation, unsuited
+from envcheck.rules.situation import Situation, text, unsuited
 
-_STACK = ("torch", "vllm", "transformers", "numpy", "triton", "flash", "xformers", "nvidia-", "pynvml", "nccl", "cudnn")
+_STACK = ("torch", "vllm", "triton", "flash", "xformers", "nvidia-", "pynvml", "nccl", "cudnn")
 
 
 def always(situation: Situation) -> bool:
@@ -45,6 +45,22 @@ def several_gpus(situation: Situation) -> bool:
     return len(situation.gpus) > 1
 
 
+def different_gpus(situation: Situation) -> bool:
+    """Several GPUs, not all of one name."""
+    return len({gpu.name for gpu in situation.gpus}) > 1
+
+
+def quiet_driver(situation: Situation) -> bool:
+    """GPUs are listed, and not by NVML."""
+    return bool(situation.gpus) and text(situation.host.driver, "nvml") != "ok"
+
+
+def unlisted_gpus(situation: Situation) -> bool:
+    """GPUs are known, and as many devices on the bus or more."""
+    pci = known(situation.host.pci)
+    return bool(situation.gpus) and pci is not None and len(known(pci.devices) or ()) >= len(situation.gpus)
+
+
 def fabric(situation: Situation) -> bool:
     """GPUs are known, or a fabric between them."""
     return bool(situation.gpus) or known(situation.host.fabric) is not None
@@ -53,11 +69,6 @@ def fabric(situation: Situation) -> bool:
 def driver(situation: Situation) -> bool:
     """Something of the driver is known."""
     return known(situation.host.driver) is not None
-
-
-def bus_or_log(situation: Situation) -> bool:
-    """The PCI bus was seen, or the kernel's log."""
-    return known(situation.host.pci) is not None or known(situation.host.kernel_log) is not None
 
 
 def log(situation: Situation) -> bool:
@@ -126,6 +137,11 @@ def loader_paths(situation: Situation) -> bool:
 def vllm(situation: Situation) -> bool:
     """A vLLM is installed."""
     return bool(situation.installed_raw)
+
+
+def origins(situation: Situation) -> bool:
+    """Where packages came from is known."""
+    return bool(known(situation.host.package_origins))
 
 
 def installer_settings(situation: Situation) -> bool:
