@@ -30,6 +30,7 @@ from envcheck.matrix.records import (
     VllmRelease,
 )
 from envcheck.matrix.regressions import Regression
+from envcheck.matrix.root_steps import RootStepsFile
 from envcheck.matrix.toolchain import ToolchainFile
 from envcheck.matrix.traits import Trait
 from envcheck.matrix.xids import XidRecord
@@ -78,6 +79,7 @@ FILES = (
     FileKind("policy.json", Policy),
     FileKind("quantization.json", QuantizationFile),
     FileKind("regressions.json", list[Regression], _by_id),
+    FileKind("root_steps.json", RootStepsFile),
     FileKind("toolchain.json", ToolchainFile),
     FileKind("torch.json", list[TorchRelease], _by_version),
     FileKind("traits.json", list[Trait], _by_id),

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from envcheck.matrix.packages import Packages
     from envcheck.matrix.quantization import Quantization
     from envcheck.matrix.regressions import Regressions
+    from envcheck.matrix.root_steps import RootSteps
     from envcheck.matrix.start import StartFacts
     from envcheck.matrix.toolchain import Toolchain
     from envcheck.matrix.xids import XidKind
@@ -130,6 +131,13 @@ class JudgementFacts:
         from envcheck.matrix.toolchain import Toolchain, ToolchainFile  # noqa: PLC0415  # needed where something is compiled or preloaded
 
         return Toolchain(self._read("toolchain.json", ToolchainFile))
+
+    @cached_property
+    def root_steps(self) -> RootSteps:
+        """What root does on a distribution."""
+        from envcheck.matrix.root_steps import RootSteps, RootStepsFile  # noqa: PLC0415  # only remedies that name commands need them
+
+        return RootSteps(self._read("root_steps.json", RootStepsFile))
 
     @cached_property
     def codes(self) -> dict[str, FindingCode]:

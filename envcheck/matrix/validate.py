@@ -21,6 +21,7 @@ from envcheck.matrix.xref_hardware import hardware_problems
 from envcheck.matrix.xref_packages import package_problems
 from envcheck.matrix.xref_places import place_problems
 from envcheck.matrix.xref_releases import release_problems
+from envcheck.matrix.xref_root_steps import root_step_problems
 from envcheck.matrix.xref_toolchain import toolchain_problems
 
 # The hosts of the default registries in pieces: mirrors are facts, the registries themselves are the installers' own business.
@@ -95,3 +96,4 @@ def _references(loaded: Loaded) -> Iterator[Problem]:
     yield from place_problems(loaded)
     yield from advisory_problems(loaded)
     yield from toolchain_problems(loaded)
+    yield from root_step_problems(loaded)
