@@ -13,6 +13,7 @@ TARGET = Path(sys.argv[2]) if len(sys.argv) > 2 else ROOT / "matrices"
 
 import make_advisories  # noqa: E402
 import make_cuda  # noqa: E402
+import make_flags  # noqa: E402
 import make_gpus  # noqa: E402
 import make_models  # noqa: E402
 import make_places  # noqa: E402
@@ -21,5 +22,6 @@ import make_rest  # noqa: E402
 import make_torch  # noqa: E402
 import make_vllm  # noqa: E402
 
-for step in (make_vllm, make_torch, make_cuda, make_gpus, make_places, make_models, make_quantization, make_advisories, make_rest):
+STEPS = (make_vllm, make_torch, make_cuda, make_gpus, make_places, make_models, make_quantization, make_advisories, make_flags, make_rest)
+for step in STEPS:
     step.make(TARGET)

@@ -10,6 +10,7 @@ from packaging.version import Version
 
 from envcheck.matrix.advisories import AdvisoriesFile, Bulletin
 from envcheck.matrix.drivers import DriversFile
+from envcheck.matrix.flags import FlagsFile
 from envcheck.matrix.images import ImagesFile
 from envcheck.matrix.knowledge import JudgementFile
 from envcheck.matrix.packages import PackagesFile
@@ -68,6 +69,7 @@ FILES = (
     FileKind("drivers.json", DriversFile),
     FileKind("driver_security.json", list[Bulletin], _by_id),
     FileKind("engines.json", list[EngineRange]),
+    FileKind("flags.json", FlagsFile),
     FileKind("gpus.json", list[GpuModel], lambda record: record.name),
     FileKind("images.json", ImagesFile),
     FileKind("judgement.json", JudgementFile),

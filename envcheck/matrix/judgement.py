@@ -14,6 +14,7 @@ from envcheck.model.versions import ComputeCapability, compute_capability
 
 if TYPE_CHECKING:
     from envcheck.matrix.advisories import Advisories, DriverSecurity
+    from envcheck.matrix.flags import Flags
     from envcheck.matrix.packages import Packages
     from envcheck.matrix.quantization import Quantization
     from envcheck.matrix.regressions import Regressions
@@ -54,6 +55,13 @@ class JudgementFacts:
     def observations(self) -> dict[str, frozenset[str]]:
         """What was seen to work → the codes that this settles."""
         return {entry.id: frozenset(entry.settles) for entry in self._judgement.observations}
+
+    @cached_property
+    def flags(self) -> Flags:
+        """Arguments of `vllm serve` and variables of vLLM by release."""
+        from envcheck.matrix.flags import Flags, FlagsFile  # noqa: PLC0415  # only for what is served
+
+        return Flags(self._read("flags.json", FlagsFile))
 
     @cached_property
     def start(self) -> StartFacts:

@@ -161,6 +161,11 @@ def request(situation: Situation) -> bool:
     return bool(asked.serve_args or asked.model or asked.model_config)
 
 
+def own_variables(situation: Situation) -> bool:
+    """Variables of vLLM's own are set."""
+    return _sets(situation, "VLLM_")
+
+
 def hub(situation: Situation) -> bool:
     """The network was asked, or variables say how the hub is reached."""
     return network(situation) or any(_sets(situation, word) for word in ("HF_", "OFFLINE", "MODELSCOPE"))

@@ -210,6 +210,8 @@ ENVIRONMENT_RULES = (
 )
 # What matters once the stack itself is right.
 LAST_RULES = (
+    Rule("serve_flags.arguments", when.request, ("flag-not-in-release", "flag-value-invalid"), ("packages.vllm",)),
+    Rule("serve_flags.variables", when.own_variables, ("flag-not-in-release",), ("environment", "packages.vllm")),
     Rule("parallel.parallel_size", when.request, ("parallel-size-invalid",), ("gpus",)),
     Rule("precision.number_formats", when.request, ("fp8-unsupported-gpu", "quantization-unsupported-gpu"), ("gpus", "packages.vllm")),
     Rule("precision.bfloat16", when.gpu, ("bf16-unsupported-gpu",), ("gpus", "packages.vllm")),

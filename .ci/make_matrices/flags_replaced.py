@@ -1,0 +1,59 @@
+"""What does the work of arguments and variables that a release has not: name, releases, what instead, the text that says why, sources."""
+
+PARSERS = "vLLM source distributions: arguments and variables registered on both sides of the change"
+DISTRIBUTED = "vLLM source distributions: help text of --worker-use-ray"
+GRAPHS = "vLLM source distributions: readers of max_seq_len_to_capture"
+LOG_LEVEL = "vLLM source distributions: vllm/envs.py and vllm/logger.py"
+REQUEST = "vLLM source distributions: fields of the OpenAI protocol's requests"
+SWAP = "vLLM source distributions: vllm/v1 reads swap_space for a check of host memory alone"
+WORKSPACE = "https://github.com/vllm-project/vllm/issues/42808"
+
+REPLACEMENTS = [
+    ("--attention-backend", ">=0.4.2,<0.13.0", "VLLM_ATTENTION_BACKEND", "variable", [PARSERS]),
+    ("--calculate-kv-scales", ">=0.28.0", None, "removed", [PARSERS]),
+    ("--cuda-graph-sizes", ">=0.13.0", "--cudagraph-capture-sizes", "renamed", [PARSERS]),
+    ("--cudagraph-capture-sizes", ">=0.9.0,<0.11.1", "--cuda-graph-sizes", "renamed", [PARSERS]),
+    ("--device", ">=0.10.0", None, "device", [PARSERS]),
+    ("--disable-log-requests", ">=0.17.0,<0.33.0", None, "quiet", [PARSERS]),
+    ("--disable-mm-preprocessor-cache", ">=0.13.0", "--mm-processor-cache-gb 0", "renamed", [PARSERS]),
+    ("--enable-log-requests", "<0.10.1", None, "logged", [PARSERS]),
+    ("--enable-multimodal-encoder-data-parallel", ">=0.13.0", "--mm-encoder-tp-mode data", "renamed", [PARSERS]),
+    ("--enable-reasoning", ">=0.10.0", "--reasoning-parser", "reasoning", [PARSERS]),
+    ("--engine-use-ray", ">=0.6.2", None, "removed", [PARSERS]),
+    ("--eplb-log-balancedness", ">=0.12.0", "--eplb-config", "in-json", [PARSERS]),
+    ("--eplb-step-interval", ">=0.12.0", "--eplb-config", "in-json", [PARSERS]),
+    ("--eplb-window-size", ">=0.12.0", "--eplb-config", "in-json", [PARSERS]),
+    ("--guided-decoding-backend", ">=0.12.0", "--structured-outputs-config", "in-json", [PARSERS]),
+    ("--kv-cache-memory", ">=0.10.2", "--kv-cache-memory-bytes", "renamed", [PARSERS]),
+    ("--log-level", ">=0.4.3,<0.31.0", "VLLM_LOGGING_LEVEL", "variable", [LOG_LEVEL]),
+    ("--max-context-len-to-capture", ">=0.6.4,<0.11.0", "--max-seq-len-to-capture", "renamed", [PARSERS]),
+    ("--max-context-len-to-capture", ">=0.11.0", None, "graphs-of-v0", [GRAPHS]),
+    ("--max-seq-len-to-capture", ">=0.11.0", None, "graphs-of-v0", [GRAPHS]),
+    ("--max-tokens", ">=0.0.1", None, "request-field", [REQUEST]),
+    ("--mm-processor-cache-gb", ">=0.6.6,<0.10.1", "--disable-mm-preprocessor-cache", "cache-switch", [PARSERS]),
+    ("--mm-processor-cache-gbs", ">=0.10.1", "--mm-processor-cache-gb", "renamed", [PARSERS]),
+    ("--ngram-prompt-lookup-max", ">=0.8.3", "--speculative-config", "in-json", [PARSERS]),
+    ("--ngram-prompt-lookup-min", ">=0.8.3", "--speculative-config", "in-json", [PARSERS]),
+    ("--num-redundant-experts", ">=0.12.0", "--eplb-config", "in-json", [PARSERS]),
+    ("--num-scheduler-steps", ">=0.10.1", None, "removed", [PARSERS]),
+    ("--num-speculative-tokens", ">=0.8.3", "--speculative-config", "in-json", [PARSERS]),
+    ("--override-pooler-config", ">=0.12.0", "--pooler-config", "renamed", [PARSERS]),
+    ("--preemption-mode", ">=0.11.0", None, "removed", [PARSERS]),
+    ("--rope-scaling", ">=0.11.1", "--hf-overrides", "in-json", [PARSERS]),
+    ("--rope-theta", ">=0.11.1", "--hf-overrides", "in-json", [PARSERS]),
+    ("--speculative-config", ">=0.4.1,<0.8.2", "--speculative-model", "speculative-words", [PARSERS]),
+    ("--speculative-model", ">=0.8.3", "--speculative-config", "in-json", [PARSERS]),
+    ("--structured-outputs-config", ">=0.4.1,<0.11.0", "--guided-decoding-backend", "renamed", [PARSERS]),
+    ("--swap-space", ">=0.18.0", None, "swap", [SWAP]),
+    ("--task", ">=0.13.0", "--runner", "task", [PARSERS]),
+    ("--truncate-prompt-tokens", ">=0.4.0", None, "request-field", [REQUEST]),
+    ("--use-deep-gemm", ">=0.8.3", "VLLM_USE_DEEP_GEMM", "variable", [PARSERS]),
+    ("--use-deepgemm", ">=0.8.3", "VLLM_USE_DEEP_GEMM", "variable", [PARSERS]),
+    ("--use-v2-block-manager", ">=0.10.0", None, "removed", [PARSERS]),
+    ("--worker-use-ray", ">=0.7.0", "--distributed-executor-backend ray", "renamed", [DISTRIBUTED]),
+    ("VLLM_ALL2ALL_BACKEND", ">=0.16.0", "--all2all-backend", "argument", [PARSERS]),
+    ("VLLM_ALLOW_WORKSPACE_GROWTH", ">=0.0.1", None, "never", [WORKSPACE]),
+    ("VLLM_ATTENTION_BACKEND", ">=0.15.0", "--attention-backend", "argument", [PARSERS]),
+    ("VLLM_FLASH_ATTN_VERSION", ">=0.15.0", "--attention-config", "argument", [PARSERS]),
+    ("VLLM_MM_INPUT_CACHE_GIB", ">=0.13.0", "--mm-processor-cache-gb", "argument", [PARSERS]),
+]
