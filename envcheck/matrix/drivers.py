@@ -46,18 +46,6 @@ class ToolkitFloor(Record, frozen=True, kw_only=True):
     wsl: bool = False
 
 
-class DriverPackage(Record, frozen=True, kw_only=True):
-    """How a distribution, by its os-release `ID`, installs a driver branch with open kernel modules; `{branch}` is filled in.
-
-    `headers` = the command for the running kernel's headers; `signing_key` = where its DKMS keeps the key that it signs modules with.
-    """
-
-    distribution: str
-    commands: list[str] = []
-    headers: str | None = None
-    signing_key: str | None = None
-
-
 class DriversFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """`matrices/drivers.json`."""
 
@@ -65,7 +53,6 @@ class DriversFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_on
     kernels: list[KernelFloor]
     modules: list[ModuleKind]
     toolkits: list[ToolkitFloor]
-    packages: list[DriverPackage]
 
 
 class Drivers:
@@ -109,16 +96,3 @@ class Drivers:
         """The oldest container toolkit for a driver branch; None where any will do."""
         floors = [entry for entry in self.file.toolkits if branch >= entry.from_branch and (wsl or not entry.wsl)]
         return max(floors, key=lambda entry: entry.from_branch).toolkit if floors else None
-
-    @cached_property
-    def _packages(self) -> dict[str, DriverPackage]:
-        return {entry.distribution: entry for entry in self.file.packages}
-
-    def package(self, distribution: str) -> DriverPackage | None:
-        """A distribution's way, by its os-release `ID`; None where it is not known."""
-        return self._packages.get(distribution)
-
-    def install_commands(self, distribution: str, branch: int) -> tuple[str, ...]:
-        """The commands that install a branch on a distribution; none where they are not known."""
-        found = self.package(distribution)
-        return tuple(command.format(branch=branch) for command in found.commands) if found else ()

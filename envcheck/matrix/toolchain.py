@@ -76,18 +76,6 @@ class LoaderConflict(Record, frozen=True, kw_only=True):
     severity: Literal["error", "warning"]
 
 
-class BuildPackages(Record, frozen=True, kw_only=True):
-    """How a distribution, by its os-release `ID`, installs a C compiler and the headers of an interpreter.
-
-    `{python}` = `3.12`; `default_headers` = those of the interpreter that is the distribution's default.
-    """
-
-    distribution: str
-    compiler: str
-    headers: str
-    default_headers: str
-
-
 class ToolchainFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """`matrices/toolchain.json`."""
 
@@ -96,7 +84,6 @@ class ToolchainFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
     kernels: list[KernelCompilation]
     triton: list[TritonBuild]
     conflicts: list[LoaderConflict]
-    packages: list[BuildPackages]
 
 
 class Toolchain:
@@ -140,14 +127,6 @@ class Toolchain:
     def libraries(self) -> frozenset[str]:
         """The names of all such libraries."""
         return frozenset(entry.library for entry in self.file.conflicts)
-
-    @cached_property
-    def _packages(self) -> dict[str, BuildPackages]:
-        return {entry.distribution: entry for entry in self.file.packages}
-
-    def packages(self, distribution: str) -> BuildPackages | None:
-        """A distribution's way, by its os-release `ID`."""
-        return self._packages.get(distribution)
 
 
 @lru_cache(maxsize=512)

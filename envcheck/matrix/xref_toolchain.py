@@ -15,7 +15,6 @@ _KEYS = {
     "first_toolkits": lambda record: compute_capability(record.capability) or (),
     "kernels": lambda record: record.id,
     "conflicts": lambda record: (record.library, record.by),
-    "packages": lambda record: record.distribution,
 }
 
 

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import lru_cache
 
 from envcheck.matrix.load import Matrix
-from envcheck.matrix.records import GpuModel
 from envcheck.model.finding import Finding, Remedy
 from envcheck.model.host import known
-from envcheck.model.versions import ComputeCapability, DriverVersion, compute_capability, driver_version
+from envcheck.model.versions import DriverVersion
 from envcheck.rules.build import dotted
-from envcheck.rules.driver_install import driver_commands
+from envcheck.rules.driver_branch import first_listing, first_of_generation
+from envcheck.rules.driver_install import driver_commands, planned_branch
 from envcheck.rules.make import error, info, remedy, warning
 from envcheck.rules.situation import Situation, text
 
@@ -37,27 +36,9 @@ def older_than_gpu(situation: Situation, matrix: Matrix) -> Iterator[Finding]:
 
 
 def upgrade(situation: Situation, matrix: Matrix, needed: DriverVersion) -> Remedy:
-    """A driver of at least a version; with the distribution's commands where the branch that plans ask for is new enough."""
-    branch = matrix.policy.planned_driver_branch
-    commands = driver_commands(situation, matrix, branch) if branch > needed.branch else ()
+    """A driver of at least a version, by a branch that serves the GPUs."""
+    commands = driver_commands(situation, matrix, planned_branch(situation, matrix, needed.branch))
     return remedy("driver", "upgrade-driver", *commands, root=True, driver=needed.raw)
-
-
-def first_listing(matrix: Matrix, model: GpuModel, capability: ComputeCapability | None) -> DriverVersion | None:
-    """The oldest driver that lists a GPU; None where the listings do not tell, as with cards older than they are."""
-    decides_from = matrix.capability_trait("driver-listings-decide-from")
-    if not model.first_driver or capability is None or decides_from is None or capability < decides_from:
-        return None
-    return driver_version(min(model.first_driver.items(), key=lambda entry: int(entry[0]))[1])
-
-
-@lru_cache(maxsize=64)
-def first_of_generation(matrix: Matrix, capability: ComputeCapability | None) -> DriverVersion | None:
-    """The oldest driver that lists any GPU of a compute capability."""
-    found = (
-        first_listing(matrix, model, capability) for model in matrix.gpus if compute_capability(model.compute_capability) == capability
-    )
-    return min((listed for listed in found if listed), key=lambda listed: listed.parsed, default=None)
 
 
 def dropped_gpu(situation: Situation, matrix: Matrix) -> Iterator[Finding]:
@@ -67,7 +48,7 @@ def dropped_gpu(situation: Situation, matrix: Matrix) -> Iterator[Finding]:
     for gpu in situation.usable_gpus:
         last = matrix.last_branch(gpu.capability) if gpu.capability else None
         if last is not None and situation.driver.branch > last:
-            ways = (remedy("driver", "older-driver", root=True, branch=last),)
+            ways = (remedy("driver", "older-driver", *driver_commands(situation, matrix, last), root=True, branch=last),)
             yield error("device-not-detected", "dropped", name=gpu.name, last=last, driver=situation.driver.raw, remedies=ways)
             return
 

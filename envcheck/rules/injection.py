@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from envcheck.matrix.load import Matrix
 from envcheck.model.finding import Finding, Remedy, Severity
 from envcheck.model.versions import numbers
-from envcheck.rules.driver_install import in_container
+from envcheck.rules.driver_install import in_container, toolkit_commands
 from envcheck.rules.make import error, finding, remedy, warning
 from envcheck.rules.nvml import device_files, nvidia_devices
 from envcheck.rules.situation import Situation, part, text
@@ -76,9 +76,7 @@ def _without_uvm(situation: Situation) -> Iterator[Finding]:
     """CUDA opens /dev/nvidia-uvm; NVML does not, so that nvidia-smi looks healthy without it."""
     devices = part(situation.host.container, "devices")
     if isinstance(devices, list) and device_files(situation) and "/dev/nvidiactl" in devices and "/dev/nvidia-uvm" not in devices:
-        yield error(
-            "cuda-init-failed", "uvm", remedies=(_again(situation), remedy("service", "load-uvm", "sudo modprobe nvidia-uvm", root=True))
-        )
+        yield error("cuda-init-failed", "uvm", remedies=(_again(situation), remedy("service", "load-uvm", root=True)))
 
 
 def toolkit(situation: Situation, matrix: Matrix) -> Iterator[Finding]:
@@ -93,13 +91,11 @@ def toolkit(situation: Situation, matrix: Matrix) -> Iterator[Finding]:
         return
     version, configured = part(runtime, "toolkit"), part(runtime, "configured")
     if getattr(runtime, "toolkit", ...) is None and not part(runtime, "cdi"):
-        install = remedy("container", "install-toolkit", root=True)
+        install = remedy("container", "install-toolkit", *toolkit_commands(situation, matrix, able[0]), root=True)
         severity = Severity.ERROR if asked else Severity.INFO
         yield finding("container-toolkit-missing", severity, engines=", ".join(able), remedies=(install,))
     elif version and isinstance(configured, list) and not configured and not part(runtime, "cdi"):
-        name = able[0].replace("-", "")  # both tools write crio
-        command = (f"sudo nvidia-ctk runtime configure --runtime={name}", f"sudo systemctl restart {name}")
-        configure = remedy("container", "configure-toolkit", *(command if name != "podman" else ()), root=True)
+        configure = remedy("container", "configure-toolkit", *toolkit_commands(situation, matrix, able[0], install=False), root=True)
         severity = Severity.WARNING if asked else Severity.INFO
         yield finding("container-toolkit-missing", severity, "unconfigured", engines=", ".join(able), remedies=(configure,))
     yield from _too_old(situation, matrix, version, asked)

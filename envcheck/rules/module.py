@@ -7,7 +7,15 @@ from collections.abc import Iterator
 from envcheck.matrix.load import Matrix
 from envcheck.model.finding import Finding, Remedy
 from envcheck.model.host import PciDevice, known
-from envcheck.rules.driver_install import distribution_of, driver_commands, in_container, install_driver
+from envcheck.rules.driver_install import (
+    any_system,
+    as_root,
+    driver_commands,
+    headers_commands,
+    in_container,
+    install_driver,
+    planned_branch,
+)
 from envcheck.rules.make import error, remedy
 from envcheck.rules.nvml import events, nvidia_devices
 from envcheck.rules.situation import Situation, part, text
@@ -60,9 +68,8 @@ def _is_absent(holder: object, name: str) -> bool:
 
 def _build(situation: Situation, matrix: Matrix) -> tuple[Remedy, ...]:
     """Build the module for the running kernel: its headers first, where the distribution's command for them is known."""
-    package = matrix.drivers.package(distribution_of(situation))
-    headers = (package.headers,) if package and package.headers else ()
-    return (remedy("driver", "build-module", *headers, "sudo dkms autoinstall", "sudo modprobe nvidia", root=True),)
+    build = as_root(situation, "sudo dkms autoinstall", "sudo modprobe nvidia")
+    return (remedy("driver", "build-module", *headers_commands(situation, matrix), *build, root=True),)
 
 
 def _refused(situation: Situation, matrix: Matrix) -> Iterator[Finding]:
@@ -71,8 +78,8 @@ def _refused(situation: Situation, matrix: Matrix) -> Iterator[Finding]:
     modules = situation.host.kernel_modules
     waits = situation.driver is None and bool(text(modules, "nvidia_on_disk")) and part(modules, "nvidia") is not True
     if logged or (situation.host.secure_boot is True and waits):
-        package = matrix.drivers.package(distribution_of(situation))
-        enrol = (f"sudo mokutil --import {package.signing_key}", "sudo reboot") if package and package.signing_key else ()
+        system = any_system(situation, matrix)
+        enrol = as_root(situation, f"sudo mokutil --import {system.signing_key}", "sudo reboot") if system and system.signing_key else ()
         steps = (
             remedy("reboot", "enrol-key", *enrol, root=True),
             remedy("driver", "signed-driver", root=True),
@@ -105,12 +112,12 @@ def _wrong_kind(situation: Situation, matrix: Matrix, architectures: list[str]) 
     have = _flavour(situation)
     wanted = {name: only for name in architectures if (only := matrix.drivers.only_module(name))}
     clashing = [name for name, only in wanted.items() if have and only != have]
-    branch = matrix.policy.planned_driver_branch
-    commands = driver_commands(situation, matrix, branch)
+    branch = planned_branch(situation, matrix)
     if "open-module-required" in events(situation) or any(wanted[name] == "open" for name in clashing):
-        step = remedy("driver", "open-module", *commands, root=True, branch=branch)
+        step = remedy("driver", "open-module", *driver_commands(situation, matrix, branch, "open"), root=True, branch=branch)
         name = next((name for name in clashing if wanted[name] == "open"), "")
         yield error("open-kernel-module-required", "detail" if name else "log", name=name, remedies=(step,))
     elif clashing:
-        step = remedy("driver", "proprietary-module", root=True, branch=branch)
+        commands = driver_commands(situation, matrix, branch, "proprietary")
+        step = remedy("driver", "proprietary-module", *commands, root=True, branch=branch)
         yield error("device-not-detected", "closed-module", name=clashing[0], remedies=(step,))

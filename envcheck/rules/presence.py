@@ -9,7 +9,8 @@ from envcheck.matrix.records import GpuModel
 from envcheck.model.finding import Finding
 from envcheck.model.host import PciDevice, known
 from envcheck.model.versions import compute_capability, driver_version
-from envcheck.rules.driver import first_listing, upgrade
+from envcheck.rules.driver import upgrade
+from envcheck.rules.driver_branch import first_listing
 from envcheck.rules.driver_install import in_container, install_driver
 from envcheck.rules.make import error, remedy
 from envcheck.rules.module import not_loaded, obstacles

@@ -13,7 +13,7 @@ from envcheck.matrix.release import Release
 from envcheck.model.finding import Finding, Remedy, Severity
 from envcheck.model.host import known
 from envcheck.model.versions import lenient_version
-from envcheck.rules.driver_install import distribution_of, in_container
+from envcheck.rules.driver_install import any_system, as_root, version_of
 from envcheck.rules.make import finding, remedy
 from envcheck.rules.planned import is_on
 from envcheck.rules.situation import Situation, part, text
@@ -68,30 +68,23 @@ def _python(situation: Situation) -> str:
     return f"{situation.python[0]}.{situation.python[1]}" if situation.python else "3"
 
 
-def _as_root(situation: Situation, command: str) -> str:
-    """The command as this user types it: root needs no sudo, and containers seldom have it."""
-    root = part(situation.host.limits, "root")
-    return command if root is True or (root is None and in_container(situation)) else f"sudo {command}"
-
-
 def _compilers(situation: Situation, matrix: Matrix) -> Iterator[Remedy]:
     """Conda's compiler where the environment is conda's, which needs no root; the distribution's."""
     if part(situation.host.python, "environment") == "conda":
         yield remedy("setting", "compiler-conda", "conda install -y -c conda-forge c-compiler cxx-compiler")
-    packages = matrix.toolchain.packages(distribution_of(situation))
-    commands = (_as_root(situation, packages.compiler),) if packages else ()
+    system = any_system(situation, matrix)
+    commands = as_root(situation, *system.compiler()) if system else ()
     yield remedy("setting", "install-compiler", *commands, root=True)
 
 
 def _headers(situation: Situation, matrix: Matrix) -> Iterator[Remedy]:
     """The distribution's headers, for an interpreter that is the distribution's; an interpreter that brings its own."""
-    packages = matrix.toolchain.packages(distribution_of(situation))
+    system = any_system(situation, matrix)
     prefix, python = text(situation.host.python, "prefix"), _python(situation)
-    if packages and situation.python and (part(situation.host.python, "environment") == "system" or prefix == "/usr"):
-        default = matrix.distro(packages.distribution, text(situation.host.os, "version"))
-        usual = default is not None and default.python == python
-        command = packages.default_headers if usual else packages.headers.format(python=python)
-        yield remedy("setting", "install-headers", _as_root(situation, command), root=True, python=python)
+    if system and situation.python and (part(situation.host.python, "environment") == "system" or prefix == "/usr"):
+        usual = matrix.distro(system.record.distribution, version_of(situation))
+        lines = system.python_headers(python, default=usual is not None and usual.python == python)
+        yield remedy("setting", "install-headers", *as_root(situation, *lines), root=True, python=python)
     wanted = matrix.policy.planned_python if python == "3" else python
     yield remedy("fresh-environment", "managed-python", f"uv venv --managed-python --python {wanted}", python=wanted)
 
@@ -105,4 +98,4 @@ def _links(situation: Situation, path: str) -> Iterator[Remedy]:
     yield remedy("setting", "link-libcuda-own", "mkdir -p ~/.cuda", link, "export TRITON_LIBCUDA_PATH=~/.cuda")
     if not situation.wsl:  # there the folder is mounted from Windows
         link = posixpath.join(folder, "libcuda.so")
-        yield remedy("setting", "link-libcuda", _as_root(situation, f"ln -s libcuda.so.1 {shlex.quote(link)}"), root=True)
+        yield remedy("setting", "link-libcuda", *as_root(situation, f"sudo ln -s libcuda.so.1 {shlex.quote(link)}"), root=True)

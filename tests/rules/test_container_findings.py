@@ -70,7 +70,7 @@ def test_commands_are_those_of_the_distribution(ask: Ask) -> None:
         return tuple(line for way in ask("unseen", {"os.name": name}).findings[0].remedies for line in way.commands)
 
     assert any(line.startswith("sudo apt-get install") for line in commands("Ubuntu 24.04.1 LTS"))
-    assert any(line.startswith("sudo dnf module install") for line in commands("Rocky Linux 9.4"))
+    assert any(line.startswith("sudo dnf module enable") for line in commands("Rocky Linux 9.4"))
     assert commands("Some Linux 1.0") == ()
 
 
