@@ -15,6 +15,7 @@ import make_advisories  # noqa: E402
 import make_cuda  # noqa: E402
 import make_flags  # noqa: E402
 import make_gpus  # noqa: E402
+import make_images  # noqa: E402
 import make_models  # noqa: E402
 import make_places  # noqa: E402
 import make_quantization  # noqa: E402

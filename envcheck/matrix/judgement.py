@@ -6,7 +6,6 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from envcheck.matrix.drivers import Drivers, DriversFile
-from envcheck.matrix.images import Images, ImagesFile
 from envcheck.matrix.knowledge import JudgementFile
 from envcheck.matrix.records import FindingCode, Policy
 from envcheck.matrix.traits import Trait, Traits
@@ -15,6 +14,7 @@ from envcheck.model.versions import ComputeCapability, compute_capability
 if TYPE_CHECKING:
     from envcheck.matrix.advisories import Advisories, DriverSecurity
     from envcheck.matrix.flags import Flags
+    from envcheck.matrix.images import Images
     from envcheck.matrix.packages import Packages
     from envcheck.matrix.quantization import Quantization
     from envcheck.matrix.regressions import Regressions
@@ -119,6 +119,8 @@ class JudgementFacts:
     @cached_property
     def images(self) -> Images:
         """Container images."""
+        from envcheck.matrix.images import Images, ImagesFile  # noqa: PLC0415  # few hosts name one
+
         return Images(self._read("images.json", ImagesFile))
 
     @cached_property

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from envcheck.matrix.problem import Loaded, Problem, is_date
 from envcheck.matrix.records import CloudProvider, Mirror
+from envcheck.matrix.xref_images import image_problems
 from envcheck.model.cloud import CloudSign, CloudTell, Metadata, is_private
 
 Found = Iterator[tuple[str, str]]
@@ -20,7 +21,7 @@ def place_problems(loaded: Loaded) -> Iterator[Problem]:
         "clouds.json": _of_clouds(clouds, mirrors),
         "mirrors.json": _of_mirrors(mirrors, {cloud.id for cloud in clouds}),
         "distros.json": _of_distributions(loaded),
-        "images.json": _of_images(loaded),
+        "images.json": image_problems(loaded),
         "models.json": _of_models(loaded),
         "codes.json": _of_codes(loaded),
         "matrix.json": _of_info(loaded),
@@ -91,16 +92,6 @@ def _of_distributions(loaded: Loaded) -> Found:
     for index, entry in enumerate(loaded.value("distros.json")):
         if not re.fullmatch(r"2\.\d\d", entry.glibc) or not re.fullmatch(r"3\.\d{1,2}", entry.python or "3.0"):
             yield f"$[{index}]", f"glibc {entry.glibc}, Python {entry.python}"
-
-
-def _of_images(loaded: Loaded) -> Found:
-    file = loaded.value("images.json")
-    gates = {gate.cuda for gate in file.gates}
-    yield from (
-        (f"$.releases[{index}].cuda", f"there is no gate for CUDA {entry.cuda}")
-        for index, entry in enumerate(file.releases)
-        if entry.cuda not in gates
-    )
 
 
 def _of_models(loaded: Loaded) -> Found:

@@ -77,7 +77,7 @@ def target_of(situation: Situation) -> Target:
         situation.arch,
         situation.glibc,
         situation.musl,
-        None if unsuited(situation.host) else situation.python,
+        None if unsuited(situation.host) and not situation.from_image else situation.python,
         situation.cuda_driver,
         situation.driver_cuda,
         situation.capabilities,
@@ -181,8 +181,12 @@ class Judge:
         if own is None:
             return _Conclusion([])
         if situation.from_image:  # what its wheel asks for is a rule on the image
-            missing = judge_build(target, self.matrix, own.release, own.release.builds[0], installed=True).undecided
-            return _Conclusion([], own.release, undecided=missing)
+            from envcheck.rules.image_build import judge_image  # noqa: PLC0415  # few hosts name an image
+
+            image = self.matrix.images.read(situation.image)
+            inside = judge_image(situation, self.matrix, image) if image else None
+            missing = (inside or judge_build(target, self.matrix, own.release, own.release.builds[0], installed=True)).undecided
+            return _Conclusion([], own.release, inside, undecided=missing)
         build = own.release.build(target.arch or "x86_64", own.variant)
         if build is None:  # built from source, or for a machine the project has no wheel for
             return _Conclusion([], own.release, undecided=() if target.capabilities else ("gpus.compute_capability",))

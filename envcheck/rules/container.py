@@ -1,4 +1,4 @@
-"""Rules on container images: what they demand of the driver before they start, which libcuda they load, what their wheels need."""
+"""Rules on container images: what they demand of the driver before they start, and which libcuda they load."""
 
 from __future__ import annotations
 
@@ -7,11 +7,13 @@ from collections.abc import Iterator
 
 from envcheck.matrix.images import Image, ImageRange
 from envcheck.matrix.load import Matrix
-from envcheck.model.finding import Finding, Severity
+from envcheck.model.finding import Finding
 from envcheck.model.host import known
+from envcheck.model.text import Param
 from envcheck.model.versions import driver_version, numbers
-from envcheck.rules.build import Target, at_least, dotted, judge_build, runs_code
-from envcheck.rules.make import error, from_clash, remedy, warning
+from envcheck.rules.build import dotted
+from envcheck.rules.image_libcuda import documented, shipped, switch_on
+from envcheck.rules.make import error, remedy, warning
 from envcheck.rules.require_cuda import Offer, brands_of, refused
 from envcheck.rules.situation import Situation, part, text
 
@@ -22,11 +24,14 @@ _VGPU = r"^(?:NVIDIA )?GRID |-\d{1,3}[QCAB]$"  # the profile of a virtual GPU: A
 def start_gate(situation: Situation, matrix: Matrix) -> Iterator[Finding]:
     """The image's NVIDIA_REQUIRE_CUDA refuses this driver, so that the container does not start."""
     # Where NVML answers, the container runs: whatever gate there was let it pass.
-    if situation.driver_cuda is None or situation.wsl or text(situation.host.driver, "nvml") == "ok":
+    shown = _level(situation, matrix)
+    if shown is None or situation.wsl or text(situation.host.driver, "nvml") == "ok":
         return
-    stated = _stated_gate(situation)
+    stated = _stated_gate(situation, shown)
     image = matrix.images.read(situation.image) if situation.image else None
-    present, driver = dotted(situation.driver_cuda), situation.driver.raw if situation.driver else None
+    if image is not None and matrix.images.no_such_tag(image):
+        return
+    present, driver = dotted(shown), situation.driver.raw if situation.driver else None
     older = (remedy("container", "older-image"),)
     if stated is not None:
         variable, needed = stated
@@ -38,20 +43,29 @@ def start_gate(situation: Situation, matrix: Matrix) -> Iterator[Finding]:
         yield error("container-requires-newer-cuda", variant, image=name, needed=needed, present=present, driver=driver, remedies=older)
 
 
-def _stated_gate(situation: Situation) -> tuple[str, str] | None:
+def _level(situation: Situation, matrix: Matrix) -> tuple[int, ...] | None:
+    """The CUDA release that the kernel's driver shows: the gate is asked before the image's own libcuda is loaded."""
+    host, driver = situation.host, situation.driver
+    if driver is None or driver is situation.cuda_driver or part(host.libcuda, "compat") is True:
+        return situation.driver_cuda
+    stated = numbers(text(host.driver, "cuda"))
+    return stated[:2] if stated else matrix.driver_max_cuda(driver)
+
+
+def _stated_gate(situation: Situation, shown: tuple[int, ...]) -> tuple[str, str] | None:
     """The variable and the alternative that refuse this host, by the image's own expression."""
     environment = part(situation.host.container, "environment")
     if not isinstance(environment, dict) or not situation.driver:
         return None
     # A virtual GPU goes by a brand of its licence, which no name tells.
     models = tuple(None if re.search(_VGPU, gpu.name) else gpu.model for gpu in situation.usable_gpus)
-    offer = Offer(situation.driver_cuda, situation.driver.parsed, situation.capabilities, brands_of(models))
+    offer = Offer(shown, situation.driver.parsed, situation.capabilities, brands_of(models))
     return refused(environment, offer)
 
 
 def _lets_pass(situation: Situation, matrix: Matrix, image: Image) -> bool:
     """By the base image's own list of older branches; where that is not known, whoever is not refused for sure passes."""
-    gate, shown, driver = image.gate, situation.driver_cuda, situation.driver
+    gate, shown, driver = image.gate, _level(situation, matrix), situation.driver
     if gate is None or image.cuda is None or shown is None or shown >= image.cuda or gate.also_branches is None:
         return True
     # A driver known only by its CUDA release is of one of the branches that show it.
@@ -101,12 +115,12 @@ def _by_image(situation: Situation, matrix: Matrix) -> Iterator[Finding]:
     image, name = matrix.images.read(situation.image), situation.image[:120]
     if image is None or image.range is None or image.cuda is None:
         return
-    driver, shipped = situation.driver, matrix.toolkit_branch(dotted(image.cuda))
+    driver, branch = situation.driver, shipped(matrix, image)
     drop = remedy("setting", "drop-compat")
     if image.range.compat_on_loader_path and situation.wsl:
         yield error("cuda-compat-shadowing", "image-wsl", image=name, remedies=(drop,))
-    elif image.range.compat_on_loader_path and driver and shipped and driver.branch > shipped:
-        yield error("cuda-compat-shadowing", "image", image=name, shipped=shipped, driver=driver.raw, remedies=(drop,))
+    elif image.range.compat_on_loader_path and driver and branch and driver.branch > branch:
+        yield error("cuda-compat-shadowing", "image", image=name, shipped=branch, driver=driver.raw, remedies=(drop,))
     elif driver and _takes_its_own(situation, image.range, image.cuda) and _lets_pass(situation, matrix, image):
         # NVML looks healthy all the same, so that it only leaves the question open.
         make = warning if text(situation.host.driver, "nvml") == "ok" else error
@@ -129,9 +143,9 @@ def _by_path(situation: Situation, matrix: Matrix) -> Iterator[Finding]:
     if folder is None or situation.driver is None:
         return
     named = numbers(folder.partition("cuda-")[2])
-    shipped = matrix.toolkit_branch(dotted(named[:2])) if named else None
+    branch = matrix.toolkit_branch(dotted(named[:2])) if named else None
     drop = remedy("setting", "drop-compat")
-    if shipped and situation.driver.branch > shipped:
+    if branch and situation.driver.branch > branch:
         yield error("cuda-compat-shadowing", "path-older", folder=folder[:200], driver=situation.driver.raw, remedies=(drop,))
     elif _unserved(situation):
         yield warning("cuda-compat-shadowing", "path-unserved", folder=folder[:200], driver=situation.driver.raw, remedies=(drop,))
@@ -139,86 +153,24 @@ def _by_path(situation: Situation, matrix: Matrix) -> Iterator[Finding]:
 
 def _by_switch(situation: Situation, matrix: Matrix) -> Iterator[Finding]:
     """The variable that makes an image use its own, on a host where that fails."""
-    switch = _switch_on(situation, matrix)
+    switch = switch_on(matrix, known(situation.host.environment), part(situation.host.container, "environment"))
     image = matrix.images.read(situation.image) if situation.image else None
     if switch is None or situation.driver is None:
         return
-    shipped = matrix.toolkit_branch(dotted(image.cuda)) if image and image.own and image.cuda else None
+    own = image if image is not None and image.own else None
+    branch = shipped(matrix, own) if own else None
     drop = remedy("setting", "switch-off", f"export {switch}=0", variable=switch)
-    if _unserved(situation) or (shipped and situation.driver.branch > shipped):
-        yield error("cuda-compat-shadowing", "switch", variable=switch, driver=situation.driver.raw, remedies=(drop,))
+    params: dict[str, Param] = {"variable": switch, "driver": situation.driver.raw}
+    if _unserved(situation) or (branch and situation.driver.branch > branch):
+        yield error("cuda-compat-shadowing", "switch", remedies=(drop,), **params)
+    elif own and branch and situation.driver.branch < branch:
+        yield from _undocumented(own, situation.driver.branch, params)
 
 
-def _switch_on(situation: Situation, matrix: Matrix) -> str | None:
-    """The name of a variable that is on, in the process's environment or the container's."""
-    inside = part(situation.host.container, "environment")
-    for environment in (known(situation.host.environment), inside):
-        if isinstance(environment, dict) and (found := matrix.images.switches & environment.keys()):
-            name: str = min(found)
-            return name if str(environment[name]).strip().lower() in ("1", "true") else None
-    return None
-
-
-def image_build(situation: Situation, matrix: Matrix) -> Iterator[Finding]:
-    """What the image's own wheel, or its CUDA alone, asks of driver and GPU, where the host document lists no vLLM of its own."""
-    known_otherwise = situation.installed_raw and not situation.from_image
-    if not situation.image or known_otherwise or situation.request.vllm or situation.wsl:
-        return
-    image = matrix.images.read(situation.image)
-    if image is None or _compat_serves(situation, matrix, image):
-        return
-    release = matrix.release(str(image.release)) if image.release else None
-    build = release.build(situation.arch or "x86_64", image.label) or release.build(situation.arch or "x86_64", "") if release else None
-    if release is None or build is None or build.cuda is None or (image.cuda and build.cuda[0] != image.cuda[0]):
-        yield from _cuda_major(situation, matrix, image)
-        return
-    # The image brings its own libc and interpreter.
-    target = Target(situation.arch, None, False, None, situation.cuda_driver, situation.driver_cuda, situation.capabilities)
-    for clash in judge_build(target, matrix, release, build).clashes:
-        way = remedy("container", "newer-image" if clash.code == "gpu-arch-not-in-vllm-build" else "older-image")
-        yield from_clash(clash, Severity(clash.severity), (way,), image=situation.image[:120])
-    yield from _image_torch(situation, matrix, image, release.torch_pin or "")
-
-
-def _image_torch(situation: Situation, matrix: Matrix, image: Image, pin: str) -> Iterator[Finding]:
-    """The image's torch, which is the pinned release built for the image's CUDA: that may lack code which the index's build has."""
-    torch = matrix.torch(pin)
-    arch = situation.arch or "x86_64"
-    builds = [one for one in torch.builds if one.arch == arch and one.cuda == image.cuda and one.gpu_code is not None] if torch else []
-    lacking = [one for one in situation.capabilities if builds and not runs_code(matrix, one, builds[0].gpu_code or (), builds[0].ptx)]
-    if lacking:
-        listed = ", ".join(map(str, builds[0].gpu_code or ()))
-        name, cuda, older = situation.image[:120], dotted(image.cuda or ()), remedy("container", "older-image")
-        params = {"image": name, "torch": pin, "cuda": cuda, "capability": str(lacking[0]), "listed": listed}
-        yield error("gpu-arch-not-in-torch-build", "image", remedies=(older,), **params)
-
-
-def _cuda_major(situation: Situation, matrix: Matrix, image: Image) -> Iterator[Finding]:
-    floor = matrix.cuda_floor(image.cuda[0]) if image.cuda else None
-    driver, shown = situation.cuda_driver, situation.driver_cuda
-    if not floor or not image.cuda:
-        return
-    too_old = not at_least(driver, floor) if driver else shown is not None and shown[0] < image.cuda[0]
-    if too_old:
-        older = remedy("container", "older-image")
-        name, cuda, have = situation.image[:120], dotted(image.cuda), driver.raw if driver else f"CUDA {dotted(shown or ())}"
-        yield error("driver-too-old-for-cuda", "image", image=name, cuda=cuda, needed=floor.raw, driver=have, remedies=(older,))
-
-
-def image_code(situation: Situation, matrix: Matrix) -> Iterator[Finding]:
-    """Images that were compiled for other GPUs than the wheel of the same release."""
-    if not situation.image:
-        return
-    image = matrix.images.read(situation.image)
-    code = matrix.images.compiled_for(image, situation.arch) if image else None
-    lacking = [one for one in situation.capabilities if code and not runs_code(matrix, one, code)]
-    if code and lacking:
-        listed, older = ", ".join(map(str, code)), remedy("container", "plain-tag")
-        name = situation.image[:120]
-        yield error("gpu-arch-not-in-vllm-build", "image", image=name, capability=str(lacking[0]), listed=listed, remedies=(older,))
-
-
-def _compat_serves(situation: Situation, matrix: Matrix, image: Image) -> bool:
-    """Whether the image's own libcuda may stand in for an older driver's: used by itself or switched on, and not known to fail."""
-    used = image.compat_automatic or _switch_on(situation, matrix) is not None
-    return used and not _unserved(situation)
+def _undocumented(image: Image, branch: int, params: dict[str, Param]) -> Iterator[Finding]:
+    """An image's own libcuda on a branch that its documentation does not name, though nothing is known to fail."""
+    listed = image.gate.compat_branches if image.gate else None
+    if listed and not documented(image, branch):
+        shown, older = ", ".join(map(str, listed)), remedy("container", "older-image")
+        cuda = dotted(image.cuda or ())
+        yield warning("cuda-compat-shadowing", "switch-unlisted", cuda=cuda, listed=shown, remedies=(older,), **params)

@@ -100,6 +100,12 @@ HOST_RULES = (
     Rule("driver.older_than_gpu", when.gpu, ("driver-older-than-gpu",), ("driver", "gpus")),
     Rule("driver.dropped_gpu", when.gpu, ("device-not-detected",), ("driver", "gpus")),
     Rule(
+        "image_tag.image_tag",
+        when.contained,
+        ("vllm-extension-not-loaded", "no-wheel-for-platform", "wheel-url-missing"),
+        ("container.image", "os.arch", "gpus", "driver.nvml"),
+    ),
+    Rule(
         "container.compat_shadowing",
         when.libraries,
         ("cuda-compat-shadowing",),
@@ -112,12 +118,12 @@ HOST_RULES = (
         ("container.image", "container.environment", "driver", "gpus"),
     ),
     Rule(
-        "container.image_build",
+        "image_build.image_build",
         when.contained,
-        ("driver-too-old-for-cuda", "driver-too-old-for-ptx", "gpu-too-old", "gpu-arch-not-in-vllm-build"),
+        ("driver-too-old-for-cuda", "driver-too-old-for-ptx", "gpu-too-old", "gpu-arch-not-in-vllm-build", "gpu-arch-not-in-torch-build"),
         ("container.image", "driver", "gpus"),
     ),
-    Rule("container.image_code", when.contained, ("gpu-arch-not-in-vllm-build",), ("container.image", "gpus")),
+    Rule("image_build.image_code", when.contained, ("gpu-arch-not-in-vllm-build",), ("container.image", "gpus")),
     Rule(
         "injection.toolkit",
         when.container_engines,

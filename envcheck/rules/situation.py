@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from functools import lru_cache
-from typing import Literal, TypeVar
+from typing import TYPE_CHECKING, Literal, TypeVar
 
 import msgspec
 from msgspec import UNSET
@@ -28,6 +28,10 @@ from envcheck.model.versions import (
 )
 from envcheck.rules.figures import figure
 from envcheck.rules.spellings import canonical, is_wsl
+
+if TYPE_CHECKING:
+    from envcheck.matrix.image_tags import ImageTag
+    from envcheck.matrix.images import Image
 
 T = TypeVar("T")
 _LONGEST = 4096  # characters, as a path may have; longer text is an attack and must fill neither caches nor messages
@@ -90,7 +94,7 @@ class Situation(msgspec.Struct, frozen=True):
     installed_raw: str  # its version as found, "" = none
     packages: dict[str, str]
     image: str  # "" = none or not known
-    from_image: bool  # `installed` is the release that the image's name states, and nothing else is known of it
+    from_image: bool  # `installed` is the release that the image's name states; libc and interpreter are the image's where those are known
     wsl: bool
     concluded: Release | None = None  # the release that runs here, where none is installed or asked for; known to the last rules only
 
@@ -125,21 +129,24 @@ def read_situation(host: HostReport, matrix: Matrix, request: Request) -> Situat
     libc = text(host.os, "glibc")
     gpus, others = _gpus(host, matrix)
     image = text(host.container, "image")
+    cuda_driver = _cuda_driver(host, driver, gpus, _image(image, matrix), matrix)
     installed_raw = packages.get("vllm", "")
     installed, from_image = (matrix.resolve(installed_raw) if installed_raw else None), False
     if image and not installed_raw and "vllm" not in (known(host.packages) or {}):
         installed = _of_image(image, matrix)
         installed_raw, from_image = installed.raw if installed else "", installed is not None
+    musl = "musl" in libc.lower() or text(host.os, "libc").lower() == "musl" or (not libc and text(host.os, "id").lower() == "alpine")
+    inside = _inside(image, arch, matrix) if from_image else None
     return Situation(
         host=host,
         request=request,
         arch=arch,
-        glibc=numbers(libc) if libc else None,
-        musl="musl" in libc.lower() or text(host.os, "libc").lower() == "musl" or (not libc and text(host.os, "id").lower() == "alpine"),
-        python=_python(text(host.python, "version")),
+        glibc=numbers(inside.glibc) if inside and inside.glibc else numbers(libc) if libc else None,
+        musl=musl and not from_image,
+        python=_python(inside.python) if inside and inside.python else _python(text(host.python, "version")),
         driver=driver,
-        cuda_driver=_cuda_driver(host, driver, gpus),
-        driver_cuda=_driver_cuda(host, _cuda_driver(host, driver, gpus), matrix),
+        cuda_driver=cuda_driver,
+        driver_cuda=_driver_cuda(host, cuda_driver, driver, matrix),
         driver_absent=host.driver is None or (host.driver is not UNSET and host.driver.version is None),
         gpus=gpus,
         gpus_known=host.gpus is not UNSET,
@@ -199,20 +206,40 @@ def _python(raw: str) -> tuple[int, int] | None:
     return (found[0], found[1]) if found and len(found) >= 2 else None
 
 
-def _cuda_driver(host: HostReport, driver: DriverVersion | None, gpus: tuple[GpuFact, ...]) -> DriverVersion | None:
+def _image(text: str, matrix: Matrix) -> Image | None:
+    return matrix.images.read(text) if text else None
+
+
+def _inside(text: str, arch: str | None, matrix: Matrix) -> ImageTag | None:
+    """What is known to be inside an image of the project."""
+    image = matrix.images.read(text)
+    return matrix.images.tag_of(image, arch) if image else None
+
+
+def _cuda_driver(
+    host: HostReport, driver: DriverVersion | None, gpus: tuple[GpuFact, ...], image: Image | None, matrix: Matrix
+) -> DriverVersion | None:
     """The driver whose CUDA counts: a newer libcuda of forward compatibility replaces the driver's own, on the GPUs that take it."""
-    loaded = driver_version(text(host.libcuda, "version")) if part(host.libcuda, "compat") is True else None
     served = bool(gpus) and all(gpu.model is not None and gpu.model.forward_compatibility for gpu in gpus)
-    return loaded if driver and loaded and served and loaded.branch > driver.branch else driver
+    if driver is None or not served:
+        return driver
+    loaded = driver_version(text(host.libcuda, "version")) if part(host.libcuda, "compat") is True else None
+    # Where it was not seen what the loader takes, an image's name and variables tell.
+    if image is not None and part(host.libcuda, "compat") is None and not _wsl(host):
+        from envcheck.rules.image_libcuda import own_libcuda  # noqa: PLC0415  # few hosts name an image
+
+        loaded = own_libcuda(matrix, image, driver, known(host.environment), part(host.container, "environment"))
+    return loaded if loaded and loaded.branch > driver.branch else driver
 
 
-def _driver_cuda(host: HostReport, driver: DriverVersion | None, matrix: Matrix) -> Cuda | None:
+def _driver_cuda(host: HostReport, used: DriverVersion | None, driver: DriverVersion | None, matrix: Matrix) -> Cuda | None:
     # With a forward-compatibility libcuda in use, what is stated is that library's level, whether the GPU takes it or not.
-    stated = "" if driver and part(host.libcuda, "compat") is True else text(host.driver, "cuda")
+    replaced = used is not driver or (used is not None and part(host.libcuda, "compat") is True)
+    stated = "" if replaced else text(host.driver, "cuda")
     found = numbers(stated) if stated else None
     if found:
         return found[:2]
-    return matrix.driver_max_cuda(driver) if driver else None
+    return matrix.driver_max_cuda(used) if used else None
 
 
 def _gpus(host: HostReport, matrix: Matrix) -> tuple[tuple[GpuFact, ...], tuple[str, ...]]:
