@@ -1,0 +1,48 @@
+"""What ways that change the host as root have in common: who else notices, what no record knows, what leads to more."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from envcheck.matrix.load import Matrix
+from envcheck.matrix.root_steps import Step, System
+from envcheck.model.text import Text
+from envcheck.rules.build import name_of
+from envcheck.rules.driver_install import distribution_of, in_container, version_of
+from envcheck.rules.mainland import provider_of
+from envcheck.rules.situation import Situation, text
+from envcheck.rules.survey import Choice
+
+_PTX = "driver-too-old-for-ptx"  # what only a newer libcuda mends in a wheel that runs
+
+
+def is_shared(situation: Situation, matrix: Matrix) -> bool:
+    """Whether others are likely to use the same machine: a rental platform on top of a cloud, or the inside of a container."""
+    provider = provider_of(situation, matrix)
+    return (
+        bool(text(situation.host.cloud, "platform")) or in_container(situation) or (provider is not None and provider.level == "platform")
+    )
+
+
+def leads_to_more(choice: Choice, present: Choice | None) -> bool:
+    """Whether a wheel is newer than the one that runs already, or runs whole where that one's kernels are missing in part."""
+    if present is None:
+        return True
+    new, old = choice.judged, present.judged
+    if new.release.version != old.release.version:
+        return new.release.version > old.release.version
+    return any(clash.code == _PTX for clash in old.warnings) and all(clash.code != _PTX for clash in new.warnings)
+
+
+def asked_as(choice: Choice) -> str:
+    """The wheel as `check --vllm` names it, e.g. `0.32.0+cu129`."""
+    return name_of(choice.judged.release, choice.judged.build)
+
+
+def doubts(situation: Situation, system: System | None, step: Step, *, commands: bool) -> Iterator[Text]:
+    """That no commands are known and where the official page is, or that nobody's documentation confirms them."""
+    told = {"system": " ".join((distribution_of(situation) or "Linux", version_of(situation))).strip()[:80]}
+    if not commands:
+        yield Text("way.why.no-commands", told | {"page": system.record.page}) if system else Text("way.why.no-system", told)
+    elif system and step in system.record.unverified:
+        yield Text("way.why.unverified", told | {"page": system.record.page})
