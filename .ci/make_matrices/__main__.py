@@ -23,6 +23,18 @@ import make_rest  # noqa: E402
 import make_torch  # noqa: E402
 import make_vllm  # noqa: E402
 
-STEPS = (make_vllm, make_torch, make_cuda, make_gpus, make_places, make_models, make_quantization, make_advisories, make_flags, make_rest)
+STEPS = (
+    make_vllm,
+    make_torch,
+    make_cuda,
+    make_gpus,
+    make_places,
+    make_models,
+    make_quantization,
+    make_advisories,
+    make_flags,
+    make_rest,
+    make_images,
+)
 for step in STEPS:
     step.make(TARGET)
