@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Literal
 
 import msgspec
@@ -10,7 +11,6 @@ from packaging.version import Version
 from envcheck.matrix.records import Arch, Record
 from envcheck.matrix.release import specifier
 
-GpuKind = Literal["data-center", "consumer", "workstation", "laptop", "mining", "soc"]
 Bound = Literal["first", "last"]
 
 
@@ -18,28 +18,19 @@ class Condition(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
     """Whom a regression concerns: all that is stated must hold; nothing stated = everyone.
 
     `capability_from` to `capability_to` = compute capabilities, both included, of any GPU in use; `gpus` = parts of a GPU's name, lower
-    case; `gpus_from` = so many GPUs at least; `driver_from`, `driver_below` = drivers. `models` = fragments of a model type or
-    architecture, lower case letters and digits only; `quantization` = methods of number formats as vLLM names them. `planned` = what the
-    conditions of advisories are called (`multimodal`, `spec_decode:eagle`); `arguments` = serve arguments in snake case with the value
-    they have: "" = given or switched on, `>=2` a number, anything else the text. `variables` = environment variables that are set so.
+    case. `models` = fragments of a model type or architecture, lower case letters and digits only; `quantization` = methods of number
+    formats as vLLM names them. `planned` = what the conditions of advisories are called (`multimodal`, `spec_decode:eagle`);
+    `arguments` = serve arguments in snake case with the value they have: "" = given or switched on, `>=2` a number, anything else the text.
     """
 
     arch: Arch | None = None
     capability_from: str | None = None
     capability_to: str | None = None
     gpus: list[str] = []
-    kinds: list[GpuKind] = []
-    gpus_from: int | None = None
-    mig: bool | None = None
-    driver_from: str | None = None
-    driver_below: str | None = None
-    wsl: bool | None = None
-    image: bool | None = None
     models: list[str] = []
     quantization: list[str] = []
     planned: list[str] = []
     arguments: dict[str, str] = {}
-    variables: dict[str, str] = {}
 
 
 class Regression(Record, frozen=True, kw_only=True):
@@ -65,6 +56,13 @@ class Regressions:
     def __init__(self, records: list[Regression]) -> None:
         self.records = tuple(records)
         self._of: dict[Version, tuple[Regression, ...]] = {}
+
+    @staticmethod
+    def span(record: Regression, releases: Iterable[Version]) -> str:
+        """The releases that show it, as people write them: `0.25.0`, or the first and the last of several."""
+        shown = [version for version in releases if specifier(record.releases).contains(version, prereleases=True)]
+        names = [str(version) for version in (min(shown, default=None), max(shown, default=None)) if version is not None]
+        return " – ".join(dict.fromkeys(names))
 
     def of(self, version: Version) -> tuple[Regression, ...]:
         """Those that a release shows, in the order of the file."""

@@ -20,6 +20,7 @@ from envcheck.matrix.xref_advisories import advisory_problems
 from envcheck.matrix.xref_hardware import hardware_problems
 from envcheck.matrix.xref_packages import package_problems
 from envcheck.matrix.xref_places import place_problems
+from envcheck.matrix.xref_regressions import regression_problems
 from envcheck.matrix.xref_releases import release_problems
 from envcheck.matrix.xref_root_steps import root_step_problems
 from envcheck.matrix.xref_toolchain import toolchain_problems
@@ -91,6 +92,7 @@ def _references(loaded: Loaded) -> Iterator[Problem]:
     if info.schema != SCHEMA:
         yield loaded.problem("matrix.json", "$.schema", f"{info.schema}, this version reads {SCHEMA}")
     yield from release_problems(loaded)
+    yield from regression_problems(loaded)
     yield from hardware_problems(loaded)
     yield from package_problems(loaded)
     yield from place_problems(loaded)

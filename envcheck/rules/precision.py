@@ -58,7 +58,7 @@ def number_formats(situation: Situation, matrix: Matrix) -> Iterator[Finding]:
     oldest = situation.capabilities[0]
     yield from _kv_cache(situation, matrix, release, oldest)
     config = config_of(situation, matrix)
-    method = _method(config, situation.request.serve_args, request.model or "")
+    method = quantization_method(config, situation.request.serve_args, request.model or "")
     if method is None:
         return
     floor = _floor(matrix, method, release)
@@ -133,7 +133,7 @@ def _kv_cache(situation: Situation, matrix: Matrix, release: Release, oldest: Co
         yield make("fp8-unsupported-gpu", key, remedies=(remedy("setting", "kv-cache-auto"),), **params)
 
 
-def _method(config: Mapping[str, Any], args: Mapping[str, Any], name: str) -> str | None:
+def quantization_method(config: Mapping[str, Any], args: Mapping[str, Any], name: str) -> str | None:
     """The quantization method in vLLM's words: the checkpoint's own, else what is asked for, else what the model's name ends in."""
     told = mapping(config, "quantization_config", "compression_config")
     method = (word(told, "quant_method") or "").lower()
