@@ -8,13 +8,15 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from envcheck.matrix.load import Matrix
+from envcheck.matrix.records import GpuModel
 from envcheck.model.finding import Remedy
 from envcheck.model.host import known
 from envcheck.model.text import Text
 from envcheck.model.versions import DriverVersion
 from envcheck.model.ways import Cost, Way
 from envcheck.planning.ways.root import asked_as, doubts, is_shared, leads_to_more
-from envcheck.rules.build import dotted
+from envcheck.planning.ways.unseen import after_install, shown_target, unseen
+from envcheck.rules.build import Target, dotted
 from envcheck.rules.driver_branch import (
     Cards,
     Flavour,
@@ -34,51 +36,95 @@ if TYPE_CHECKING:
     from envcheck.planning.ways.context import Context
 
 
+class _Wanted(msgspec.Struct, frozen=True):
+    """What is asked of a driver: the GPUs to serve, how, and what decides about wheels then.
+
+    `unseen` = GPUs that are yet to be shown; `broken` = the driver at hand does not drive those listed; `lowest` = the first branch tried.
+    """
+
+    cards: Cards
+    flavour: Flavour
+    target: Target
+    reached: Choice | None
+    unseen: tuple[GpuModel, ...]
+    broken: bool
+    lowest: int
+
+
 def drivers(context: Context) -> Iterator[Way]:
     """A way for the first branch that opens the request, and for each later one that leads to more. Nothing where root is ruled out."""
+    wanted = _wanted(context)
+    if wanted is None:
+        return
+    situation, matrix, reached = context.situation, context.matrix, wanted.reached
+    for branch in serving_branches(situation, matrix, wanted.cards, wanted.lowest):
+        release = known_release(matrix, branch, wanted.cards)
+        choice = _opened(context, wanted.target, release)
+        if release is not None and choice is not None and leads_to_more(choice, reached):
+            reached = choice
+            yield _way(context, wanted, branch, release, choice)
+
+
+def _wanted(context: Context) -> _Wanted | None:
+    """None where root is ruled out, no GPU is known, or no driver serves all of them."""
     situation, matrix = context.situation, context.matrix
     cards = cards_of(situation, matrix)
-    flavour = flavour_of(cards, matrix)
-    if not context.request.pins.root or not context.target.capabilities or flavour is None:
-        return
-    reached: Choice | None = context.best
-    for branch in serving_branches(situation, matrix, cards):
-        if situation.driver is not None and branch <= situation.driver.branch:
-            continue
-        release = known_release(matrix, branch, cards)
-        choice = _opened(context, branch, release)
-        if choice is not None and leads_to_more(choice, reached):
-            reached = choice
-            yield _way(context, cards, flavour, branch, release, choice)
-
-
-def _opened(context: Context, branch: int, release: DriverVersion | None) -> Choice | None:
-    """The wheel that a branch lets run."""
-    record = context.matrix.branch(branch)
-    shown = context.matrix.driver_max_cuda(release) if release else None
-    if release is None or record is None or shown is None:
+    flavour, hidden = flavour_of(cards, matrix), unseen(situation, matrix)
+    target = shown_target(context.target, hidden) if hidden else context.target
+    if not context.request.pins.root or not target.capabilities or flavour is None:
         return None
-    target = msgspec.structs.replace(context.target, driver=release, driver_cuda=shown)
+    broken, dropped = _wrong_module(situation, matrix, cards), _dropped(situation, matrix, cards)
+    again = bool(hidden) or broken or dropped  # then a branch not newer than the present one may do
+    present = situation.driver.branch if situation.driver else 0
+    lowest = 0 if dropped else present if again else present + 1
+    return _Wanted(cards, flavour, target, None if again else context.best, hidden, broken or dropped, lowest)
+
+
+def _wrong_module(situation: Situation, matrix: Matrix, cards: Cards) -> bool:
+    """Whether the kind of module at hand is one that a GPU does not take, and NVML does not show that it works all the same."""
+    only = {matrix.drivers.only_module(model.architecture) for model in cards.models} - {None}
+    stated = text(situation.host.driver, "flavour") or text(situation.host.kernel_modules, "flavour_on_disk")
+    return bool(only and stated and stated not in only) and text(situation.host.driver, "nvml") != "ok"
+
+
+def _dropped(situation: Situation, matrix: Matrix, cards: Cards) -> bool:
+    """Whether the driver at hand serves a GPU's generation no more."""
+    last = last_branch(cards, matrix)
+    newer = last is not None and situation.driver is not None and situation.driver.branch > last
+    return newer and text(situation.host.driver, "nvml") != "ok"
+
+
+def _opened(context: Context, target: Target, release: DriverVersion | None) -> Choice | None:
+    """The wheel that a driver lets run."""
+    shown = context.matrix.driver_max_cuda(release) if release else None
+    if release is None or shown is None:
+        return None
+    target = msgspec.structs.replace(target, driver=release, driver_cuda=shown)
     survey = context.surveyor.survey(target, context.goal, variants=True)
     return survey.best or next(iter(survey.variants), None)
 
 
-def _way(context: Context, cards: Cards, flavour: Flavour, branch: int, release: DriverVersion | None, choice: Choice) -> Way:
-    situation, matrix = context.situation, context.matrix
+def _way(context: Context, wanted: _Wanted, branch: int, release: DriverVersion, choice: Choice) -> Way:
+    situation, matrix, flavour = context.situation, context.matrix, wanted.flavour
     commands = driver_commands(situation, matrix, branch, flavour)
     pinned = context.request.pins.driver
-    params = {"branch": branch, "vllm": asked_as(choice), "flavour": flavour}
+    if wanted.unseen:
+        after = after_install(situation, matrix, release, flavour, wanted.unseen)
+    else:
+        after = _after(situation, matrix, release, flavour, mends=wanted.broken)
     return Way(
         kind="driver",
-        title=Text(f"way.driver.{_place(situation)}{'-pinned' if pinned else ''}", params),
+        title=Text(
+            f"way.driver.{_place(situation)}{'-pinned' if pinned else ''}", {"branch": branch, "vllm": asked_as(choice), "flavour": flavour}
+        ),
         commands=commands,
         stack=context.stack_of(choice),
         cost=Cost(root=not situation.wsl, reboot=True, shared=is_shared(situation, matrix)),
         first=_first(situation),
-        after=_after(situation, matrix, release, flavour) if release else {},
+        after=after,
         asks=asked_as(choice),
         breaks=("driver",) if pinned else (),
-        why=tuple(_why(situation, matrix, cards, branch, commands)),
+        why=tuple(_why(situation, matrix, wanted.cards, branch, commands)),
     )
 
 
@@ -87,7 +133,7 @@ def _place(situation: Situation) -> str:
     return "wsl" if situation.wsl else "container" if in_container(situation) else "host"
 
 
-def _after(situation: Situation, matrix: Matrix, release: DriverVersion, flavour: str) -> dict[str, Any]:
+def _after(situation: Situation, matrix: Matrix, release: DriverVersion, flavour: str, *, mends: bool) -> dict[str, Any]:
     """The facts of the host after the restart: all parts of the driver are of one release."""
     host, shown = situation.host, matrix.driver_max_cuda(release)
     after: dict[str, Any] = {"driver.version": release.raw, "driver.cuda": dotted(shown or ()) or None}
@@ -95,6 +141,10 @@ def _after(situation: Situation, matrix: Matrix, release: DriverVersion, flavour
         after["driver.library_version"] = release.raw
     if text(host.driver, "flavour"):
         after["driver.flavour"] = flavour
+    if mends and text(host.driver, "nvml"):
+        after["driver.nvml"] = "ok"
+    if text(host.kernel_modules, "flavour_on_disk"):
+        after["kernel_modules.flavour_on_disk"] = flavour
     if text(host.kernel_modules, "nvidia_on_disk"):
         after["kernel_modules.nvidia_on_disk"] = release.raw
     if text(host.libcuda, "version"):
