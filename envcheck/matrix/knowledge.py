@@ -6,7 +6,7 @@ from envcheck.matrix.records import Record
 
 
 class Threshold(Record, frozen=True, kw_only=True):
-    """A figure that a rule compares with; `unit` is written out (`MiB`, `GiB`, `ratio`, `count`, `s`)."""
+    """A figure that a rule compares with; `unit` is written out (`MiB`, `GiB`, `ratio`, `count`, `s`, `days`)."""
 
     id: str
     value: float

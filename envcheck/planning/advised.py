@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from envcheck.matrix.advisories import Open
 from envcheck.matrix.load import Matrix
 from envcheck.matrix.release import Release
 from envcheck.model.stack import Stack, StackAdvisories
@@ -15,22 +16,27 @@ from envcheck.rules.entries import state_of, tally_of
 
 def advised(release: Release, judgement: Judgement, matrix: Matrix) -> StackAdvisories:
     """What is open in a release, and how much of it the request meets."""
-    tally, request = tally_of(matrix, "vllm", release.version), judgement.situation.request
-    met = 0
-    if request.serve_args or request.model or request.model_config:
-        from envcheck.rules.planned import Planned  # noqa: PLC0415  # a plan without a model never needs it
-
-        planned = Planned(judgement.situation, matrix, judgement.engine)
-        met = sum(state_of(entry, planned) is True for entry in tally.entries)
+    tally = tally_of(matrix, "vllm", release.version)
     return StackAdvisories(
         open=tally.open,
         grave=tally.grave,
-        met=met,
+        met=len(met_advisories(release, judgement, matrix)),
         gravest=tally.gravest.advisory.name if tally.gravest else None,
         fixed=str(tally.fixed) if tally.fixed else None,
         as_of=matrix.advisories.cutoffs.get("packages", ""),
         newer_than_data=newer_than_data(matrix, release, None),
     )
+
+
+def met_advisories(release: Release, judgement: Judgement, matrix: Matrix) -> tuple[Open, ...]:
+    """Those of a release whose conditions the request is known to meet, the gravest first."""
+    request = judgement.situation.request
+    if not (request.serve_args or request.model or request.model_config):
+        return ()
+    from envcheck.rules.planned import Planned  # noqa: PLC0415  # a plan without a model never needs it
+
+    planned = Planned(judgement.situation, matrix, judgement.engine)
+    return tuple(entry for entry in tally_of(matrix, "vllm", release.version).entries if state_of(entry, planned) is True)
 
 
 def held_back(stack: Stack, judgement: Judgement, matrix: Matrix) -> bool:

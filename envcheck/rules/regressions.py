@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -12,8 +13,10 @@ from envcheck.matrix.release import Release
 from envcheck.model.text import Text
 from envcheck.model.versions import compute_capability
 from envcheck.rules.figures import figure
-from envcheck.rules.planned import Planned, is_on
 from envcheck.rules.situation import Situation
+
+if TYPE_CHECKING:
+    from envcheck.rules.planned import Planned
 
 _LONGEST = 400  # characters of an argument that are looked at
 
@@ -49,6 +52,8 @@ def concerns(release: Release, situation: Situation, matrix: Matrix, engine: str
     shown = matrix.regressions.of(release.version)
     if not shown:
         return ()
+    from envcheck.rules.planned import Planned  # noqa: PLC0415  # few releases show any
+
     planned = Planned(situation, matrix, engine)
     versions = [one.version for one in matrix.releases]
     found = [Concern(one, meets(one.condition, planned, matrix), matrix.regressions.span(one, versions)) for one in shown]
@@ -107,6 +112,8 @@ def _argument(planned: Planned, name: str, wanted: str) -> bool | None:
         return False if planned.args else None
     value = planned.args[name]
     if not wanted:
+        from envcheck.rules.planned import is_on  # noqa: PLC0415  # the same
+
         return is_on(value) or (value is not None and value is not False and not isinstance(value, str))
     if wanted.startswith(">="):
         found = figure(int(value) if isinstance(value, str) and value.isdigit() and len(value) < 12 else value)
