@@ -29,11 +29,15 @@ class Chosen(msgspec.Struct, frozen=True):
 
 
 class _Candidate(msgspec.Struct, frozen=True):
-    """A wheel that runs. `days` since its release (None = no date to reckon with), `avoided` = the regression that speaks against it."""
+    """A wheel that runs. `days` since its release (None = no date to reckon with), `avoided` = the regression that speaks against it.
+
+    `met` = its critical and high advisories whose conditions the request meets, by name; looked up only where it matters.
+    """
 
     choice: Choice
     days: int | None
     avoided: Concern | None
+    met: tuple[str, ...] = ()
 
     @property
     def release(self) -> Release:
@@ -53,7 +57,8 @@ def choose(candidates: tuple[Choice, ...], judgement: Judgement, matrix: Matrix,
     wish is dropped, and said to be.
     """
     if request.prefer == "stable":
-        return _stable([_candidate(one, judgement, matrix, today) for one in candidates], judgement, matrix)
+        found = [_candidate(one, judgement, matrix, today) for one in candidates]
+        return _stable([_with_advisories(one, judgement, matrix) for one in found], request, matrix)
     sound: Choice | None = None
     looked = []
     for one in candidates:  # the newest is nearly always sound: older ones need not be looked at
@@ -101,54 +106,48 @@ def _candidate(choice: Choice, judgement: Judgement, matrix: Matrix, today: date
     return _Candidate(choice, days, next((one for one in found if one.avoided), None))
 
 
-def _stable(candidates: list[_Candidate], judgement: Judgement, matrix: Matrix) -> Chosen:
+def _with_advisories(one: _Candidate, judgement: Judgement, matrix: Matrix) -> _Candidate:
+    met = tuple(entry.advisory.name for entry in met_advisories(one.release, judgement, matrix) if entry.grave)
+    return msgspec.structs.replace(one, met=met) if met else one
+
+
+def _stable(found: list[_Candidate], request: Request, matrix: Matrix) -> Chosen:
     """The newest that has proven itself; the reasons name the newest that was passed over."""
     least = int(matrix.thresholds["release-age-days"])
-    sound = [one for one in candidates if one.avoided is None and not _replaced(one, candidates)]
+    sound = [one for one in found if one.avoided is None and not _replaced(one, found)]
     aged = [one for one in sound if one.days is None or one.days >= least]
     if not aged:
-        best = (sound or candidates)[0]
-        reasons = (
-            (Text("choice.none-aged", {"vllm": best.name, "days": best.days, "least": least}),)
-            if sound
-            else _kept(best, judgement.situation.request)
-        )
-        return Chosen(best.choice, _next(tuple(one.choice for one in candidates), candidates.index(best)), reasons)
-    # The sort keeps the newest first among equals.
-    best = min(aged, key=lambda one: bool(_met(one, judgement, matrix)))
-    passed = next((one for one in candidates if one is not best and one.release.version > best.release.version), None)
+        best = (sound or found)[0]
+        young = Text("choice.none-aged", {"vllm": best.name, "days": best.days, "least": least})
+        return Chosen(best.choice, _following(best, found), (young,) if sound else _kept(best, request))
+    best = min(aged, key=lambda one: bool(one.met))  # the newest of equals, since they stand in that order
+    passed = next((one for one in found if one.release.version > best.release.version), None)
     if passed is not None:
-        return Chosen(
-            best.choice, passed.choice, (*_why_passed(passed, best, candidates, least, judgement, matrix), _newest(best, "choice.proven"))
-        )
-    later = [one for one in candidates if one.release.version < best.release.version]
-    following = later[0] if later else None
-    return Chosen(best.choice, following.choice if following else None, (_newest(best, "choice.proven"), *_older(best, following, matrix)))
+        return Chosen(best.choice, passed.choice, (*_why_passed(passed, best, found, least), _newest(best, "choice.proven")))
+    older = next((one for one in found if one.release.version < best.release.version), None)
+    return Chosen(best.choice, older.choice if older else None, (_newest(best, "choice.proven"), *_older(best, older, matrix)))
 
 
-def _replaced(one: _Candidate, candidates: list[_Candidate]) -> _Candidate | None:
+def _following(best: _Candidate, found: list[_Candidate]) -> Choice | None:
+    return next((one.choice for one in found if one is not best), None)
+
+
+def _replaced(one: _Candidate, found: list[_Candidate]) -> _Candidate | None:
     """A later patch release of the same minor series that runs here too."""
-    series = one.release.version.release[:2]
-    return next((o for o in candidates if o.release.version.release[:2] == series and o.release.version > one.release.version), None)
+    series, version = one.release.version.release[:2], one.release.version
+    return next((other for other in found if other.release.version.release[:2] == series and other.release.version > version), None)
 
 
-def _met(one: _Candidate, judgement: Judgement, matrix: Matrix) -> tuple[str, ...]:
-    """Critical and high advisories whose conditions the request meets, by name."""
-    return tuple(entry.advisory.name for entry in met_advisories(one.release, judgement, matrix) if entry.grave)
-
-
-def _why_passed(
-    passed: _Candidate, best: _Candidate, candidates: list[_Candidate], least: int, judgement: Judgement, matrix: Matrix
-) -> tuple[Text, ...]:
-    later = _replaced(passed, candidates)
-    met = _met(passed, judgement, matrix)
+def _why_passed(passed: _Candidate, best: _Candidate, found: list[_Candidate], least: int) -> tuple[Text, ...]:
     if passed.avoided:
         return _avoided(passed)
     if passed.days is not None and passed.days < least:
         return (Text("choice.young", {"other": passed.name, "days": passed.days, "least": least}),)
+    later = _replaced(passed, found)
     if later:
         return (Text("choice.replaced", {"other": passed.name, "later": later.release.raw}),)
-    return (Text("choice.advisories", {"other": passed.name, "ids": met[:_NAMED], "count": len(met), "vllm": best.name}),)
+    ids, count = passed.met[:_NAMED], len(passed.met)
+    return (Text("choice.advisories", {"other": passed.name, "ids": ids, "count": count, "vllm": best.name}),)
 
 
 def _avoided(one: _Candidate) -> tuple[Text, ...]:
@@ -160,14 +159,12 @@ def _avoided(one: _Candidate) -> tuple[Text, ...]:
 
 
 def _kept(one: _Candidate, request: Request) -> tuple[Text, ...]:
-    """A release that is planned though a regression speaks against it, as none without one runs here."""
+    """A release that is planned though a regression speaks against it, as none without one is asked for or runs here."""
     found = one.avoided
     if found is None:
         return ()
-    return (
-        Text("choice.kept-asked" if request.vllm else "choice.kept", {"vllm": one.name, "source": found.regression.sources[0]}),
-        found.text,
-    )
+    key = "choice.kept-asked" if request.vllm else "choice.kept"
+    return (Text(key, {"vllm": one.name, "source": found.regression.sources[0]}), found.text)
 
 
 def _newest(one: _Candidate, key: str = "choice.newest") -> Text:
