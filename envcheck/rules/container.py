@@ -24,7 +24,7 @@ _VGPU = r"^(?:NVIDIA )?GRID |-\d{1,3}[QCAB]$"  # the profile of a virtual GPU: A
 def start_gate(situation: Situation, matrix: Matrix) -> Iterator[Finding]:
     """The image's NVIDIA_REQUIRE_CUDA refuses this driver, so that the container does not start."""
     # Where NVML answers, the container runs: whatever gate there was let it pass.
-    shown = _level(situation, matrix)
+    shown = kernel_level(situation, matrix)
     if shown is None or situation.wsl or text(situation.host.driver, "nvml") == "ok":
         return
     stated = _stated_gate(situation, shown)
@@ -38,17 +38,18 @@ def start_gate(situation: Situation, matrix: Matrix) -> Iterator[Finding]:
         yield error(
             "container-requires-newer-cuda", "stated", variable=variable, needed=needed, present=present, driver=driver, remedies=older
         )
-    elif image and image.gate and image.cuda and not _lets_pass(situation, matrix, image):
+    elif image and image.gate and image.cuda and not lets_pass(situation, matrix, image):
         variant, name, needed = "detail" if driver else "level", situation.image[:120], dotted(image.cuda)
         yield error("container-requires-newer-cuda", variant, image=name, needed=needed, present=present, driver=driver, remedies=older)
 
 
-def _level(situation: Situation, matrix: Matrix) -> tuple[int, ...] | None:
+def kernel_level(situation: Situation, matrix: Matrix) -> tuple[int, ...] | None:
     """The CUDA release that the kernel's driver shows: the gate is asked before the image's own libcuda is loaded."""
     host, driver = situation.host, situation.driver
-    if driver is None or driver is situation.cuda_driver or part(host.libcuda, "compat") is True:
+    if driver is None or driver is situation.cuda_driver:
         return situation.driver_cuda
-    stated = numbers(text(host.driver, "cuda"))
+    # With a forward-compatibility libcuda in use, what is stated is that library's.
+    stated = None if part(host.libcuda, "compat") is True else numbers(text(host.driver, "cuda"))
     return stated[:2] if stated else matrix.driver_max_cuda(driver)
 
 
@@ -63,9 +64,9 @@ def _stated_gate(situation: Situation, shown: tuple[int, ...]) -> tuple[str, str
     return refused(environment, offer)
 
 
-def _lets_pass(situation: Situation, matrix: Matrix, image: Image) -> bool:
+def lets_pass(situation: Situation, matrix: Matrix, image: Image) -> bool:
     """By the base image's own list of older branches; where that is not known, whoever is not refused for sure passes."""
-    gate, shown, driver = image.gate, _level(situation, matrix), situation.driver
+    gate, shown, driver = image.gate, kernel_level(situation, matrix), situation.driver
     if gate is None or image.cuda is None or shown is None or shown >= image.cuda or gate.also_branches is None:
         return True
     # A driver known only by its CUDA release is of one of the branches that show it.
@@ -78,7 +79,7 @@ def _geforce(situation: Situation) -> bool:
     return any(gpu.model is not None and gpu.model.kind in _GEFORCE for gpu in situation.usable_gpus)
 
 
-def _unserved(situation: Situation) -> bool:
+def unserved(situation: Situation) -> bool:
     """Whether a GPU is known not to take forward compatibility."""
     return any(gpu.model is not None and not gpu.model.forward_compatibility for gpu in situation.usable_gpus)
 
@@ -103,7 +104,7 @@ def _loaded(situation: Situation, loaded: tuple[int, ...]) -> Iterator[Finding]:
         return
     width = min(len(loaded), len(driver.parsed))
     older = loaded[:width] < driver.parsed[:width]
-    if older or _unserved(situation):
+    if older or unserved(situation):
         path, version = text(host.libcuda, "path")[:200] or "libcuda.so.1", text(host.libcuda, "version")[:60]
         variant = "loaded-older" if older else "loaded-unserved"
         drop = remedy("setting", "drop-compat")
@@ -121,7 +122,7 @@ def _by_image(situation: Situation, matrix: Matrix) -> Iterator[Finding]:
         yield error("cuda-compat-shadowing", "image-wsl", image=name, remedies=(drop,))
     elif image.range.compat_on_loader_path and driver and branch and driver.branch > branch:
         yield error("cuda-compat-shadowing", "image", image=name, shipped=branch, driver=driver.raw, remedies=(drop,))
-    elif driver and _takes_its_own(situation, image.range, image.cuda) and _lets_pass(situation, matrix, image):
+    elif driver and _takes_its_own(situation, image.range, image.cuda) and lets_pass(situation, matrix, image):
         # NVML looks healthy all the same, so that it only leaves the question open.
         make = warning if text(situation.host.driver, "nvml") == "ok" else error
         older = remedy("container", "older-image")
@@ -131,7 +132,7 @@ def _by_image(situation: Situation, matrix: Matrix) -> Iterator[Finding]:
 def _takes_its_own(situation: Situation, images: ImageRange, cuda: tuple[int, ...]) -> bool:
     """An image newer than the driver uses its own libcuda, on a GPU that does not take it."""
     used = images.compat_on_loader_path or images.compat_by_runtime
-    return used and situation.driver_cuda is not None and situation.driver_cuda < cuda and _unserved(situation)
+    return used and situation.driver_cuda is not None and situation.driver_cuda < cuda and unserved(situation)
 
 
 def _by_path(situation: Situation, matrix: Matrix) -> Iterator[Finding]:
@@ -147,7 +148,7 @@ def _by_path(situation: Situation, matrix: Matrix) -> Iterator[Finding]:
     drop = remedy("setting", "drop-compat")
     if branch and situation.driver.branch > branch:
         yield error("cuda-compat-shadowing", "path-older", folder=folder[:200], driver=situation.driver.raw, remedies=(drop,))
-    elif _unserved(situation):
+    elif unserved(situation):
         yield warning("cuda-compat-shadowing", "path-unserved", folder=folder[:200], driver=situation.driver.raw, remedies=(drop,))
 
 
@@ -161,7 +162,7 @@ def _by_switch(situation: Situation, matrix: Matrix) -> Iterator[Finding]:
     branch = shipped(matrix, own) if own else None
     drop = remedy("setting", "switch-off", f"export {switch}=0", variable=switch)
     params: dict[str, Param] = {"variable": switch, "driver": situation.driver.raw}
-    if _unserved(situation) or (branch and situation.driver.branch > branch):
+    if unserved(situation) or (branch and situation.driver.branch > branch):
         yield error("cuda-compat-shadowing", "switch", remedies=(drop,), **params)
     elif own and branch and situation.driver.branch < branch:
         yield from _undocumented(own, situation.driver.branch, params)
