@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING
 
 from envcheck.matrix.load import Matrix
-from envcheck.matrix.root_steps import System
 from envcheck.model.finding import Remedy
 from envcheck.rules.driver_branch import Flavour, cards_of, flavour_of, kernel_name, on_nvswitch, serving_branches
 from envcheck.rules.mainland import in_mainland, provider_of
 from envcheck.rules.make import remedy
 from envcheck.rules.situation import Situation, part, text
+
+if TYPE_CHECKING:
+    from envcheck.matrix.root_steps import System
 
 
 def install_driver(situation: Situation, matrix: Matrix, key: str = "install-driver") -> Remedy:
@@ -59,6 +62,12 @@ def toolkit_commands(situation: Situation, matrix: Matrix, engine: str, *, insta
         return as_root(situation, *lines, "sudo nvidia-ctk cdi generate --output=/etc/cdi/nvidia.yaml")
     name = engine.replace("-", "")  # both tools write crio
     return as_root(situation, *lines, f"sudo nvidia-ctk runtime configure --runtime={name}", f"sudo systemctl restart {name}")
+
+
+def renew_toolkit(situation: Situation, matrix: Matrix) -> tuple[str, ...]:
+    """Install the newest container toolkit over the one that is there, whose configuration stays."""
+    system = None if in_container(situation) else any_system(situation, matrix)
+    return as_root(situation, *system.toolkit()) if system else ()
 
 
 def headers_commands(situation: Situation, matrix: Matrix) -> tuple[str, ...]:

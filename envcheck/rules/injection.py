@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from envcheck.matrix.load import Matrix
 from envcheck.model.finding import Finding, Remedy, Severity
 from envcheck.model.versions import numbers
-from envcheck.rules.driver_install import in_container, toolkit_commands
+from envcheck.rules.driver_install import in_container, renew_toolkit, toolkit_commands
 from envcheck.rules.make import error, finding, remedy, warning
 from envcheck.rules.nvml import device_files, nvidia_devices
 from envcheck.rules.situation import Situation, part, text
@@ -108,6 +108,6 @@ def _too_old(situation: Situation, matrix: Matrix, version: object, asked: bool)
     have, needed = numbers(version), numbers(floor)
     if have and needed and len(have) > 1 and have < needed and situation.driver:
         severity = Severity.WARNING if asked else Severity.INFO
-        renew = remedy("container", "renew-toolkit", root=True)
+        renew = remedy("container", "renew-toolkit", *(() if situation.wsl else renew_toolkit(situation, matrix)), root=True)
         params = {"version": version[:40], "needed": floor, "driver": situation.driver.raw}
         yield finding("container-toolkit-too-old", severity, remedies=(renew,), **params)
