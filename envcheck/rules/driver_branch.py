@@ -57,7 +57,12 @@ def first_of_generation(matrix: Matrix, capability: ComputeCapability | None) ->
 
 
 def flavour_of(cards: Cards, matrix: Matrix) -> Flavour | None:
-    """The kind of kernel module that drives all of them, the open one where both do; None where no kind drives all."""
+    """The kind of kernel module that drives all of them, the open one where both do.
+
+    None where no kind drives all, and for the GPU of a system on a chip, whose driver comes with the board's own system.
+    """
+    if any(model.kind == "soc" for model in cards.models) or not matrix.integrated.isdisjoint(cards.capabilities):
+        return None
     named = {model.architecture for model in cards.models}
     named |= {
         entry.architecture

@@ -217,6 +217,13 @@ def test_mixed_generations_take_what_drives_both(matrix: Matrix) -> None:
     assert driver_commands(impossible, matrix, 580) == ()
 
 
+def test_the_driver_of_a_board_comes_with_its_system(matrix: Matrix) -> None:
+    for gpu in (gpu.name for gpu in matrix.gpus if gpu.kind == "soc"):
+        situation = host(matrix, "ubuntu", "22.04", gpu, os={"arch": "aarch64"})
+        assert list(serving_branches(situation, matrix, cards_of(situation, matrix))) == []
+        assert driver_commands(situation, matrix, 580) == ()
+
+
 def test_a_hidden_card_must_be_served_too(matrix: Matrix) -> None:
     hidden = host(matrix, "rocky", "9.4", A10, V100, environment={"CUDA_VISIBLE_DEVICES": "0"})
     assert list(serving_branches(hidden, matrix, cards_of(hidden, matrix))) == [580]
