@@ -12,7 +12,7 @@ from envcheck.matrix.records import Arch, Record
 
 Step = Literal["headers", "driver", "fabric", "toolkit", "compat", "compiler"]
 PLACEHOLDERS = frozenset(
-    ("branch", "server", "version", "folder", "machine", "cuda", "python", "python_flat", "cuda_repository", "toolkit_repository", "epel")
+    ("branch", "server", "folder", "machine", "cuda", "python", "python_flat", "cuda_repository", "toolkit_repository", "epel")
 )
 _MACHINES = {"x86_64": "x86_64", "aarch64": "sbsa"}  # folders of NVIDIA's repository for servers
 
@@ -136,13 +136,13 @@ class System(msgspec.Struct, frozen=True):
         """Set up NVIDIA's repository, its key included."""
         return self.filled([*self.record.before, *self.family.repository]) if self.has_repository else ()
 
-    def fabric_manager(self, branch: int, version: str) -> tuple[str, ...]:
+    def fabric_manager(self, branch: int) -> tuple[str, ...]:
         """Install the fabric manager of a driver that is there; () where it has another name."""
         own = branch in self.record.own_branches
         lines = self.family.own_fabric if own else self.family.fabric if branch >= self.family.fabric_from else []
         if not lines or not (own or self.has_repository):
             return ()
-        return self.filled(lines, branch=str(branch), version=version)
+        return self.filled(lines, branch=str(branch))
 
     def compat(self, cuda: str) -> tuple[str, ...]:
         """Install a forward-compatibility package; () where no repository has it."""

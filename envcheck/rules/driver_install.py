@@ -81,7 +81,7 @@ def fabric_commands(situation: Situation, matrix: Matrix, *, absent: bool) -> tu
     if in_container(situation):
         return ()
     system, driver = system_of(situation, matrix), situation.driver
-    lines = system.fabric_manager(driver.branch, driver.raw) if absent and system and driver else ()
+    lines = system.fabric_manager(driver.branch) if absent and system and driver else ()
     return as_root(situation, *lines, "sudo systemctl enable --now nvidia-fabricmanager")
 
 
