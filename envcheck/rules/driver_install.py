@@ -29,16 +29,19 @@ def planned_branch(situation: Situation, matrix: Matrix, needed: int = 0) -> int
     return next(serving_branches(situation, matrix, cards, wanted), wanted)
 
 
-def driver_commands(situation: Situation, matrix: Matrix, branch: int, flavour: Flavour | None = None) -> tuple[str, ...]:
+def driver_commands(
+    situation: Situation, matrix: Matrix, branch: int, flavour: Flavour | None = None, *, unconfirmed: bool = False
+) -> tuple[str, ...]:
     """Install a branch with the kind of module that the GPUs take, headers first, restart last.
 
-    () inside a container or under WSL, where the host has the driver, and where no way is known.
+    () inside a container or under WSL, where the host has the driver, and where no way is known; `unconfirmed` = also commands that no
+    documentation confirms, for whoever says so beside them.
     """
     if not ours_to_change(situation):
         return ()
     system, cards = system_of(situation, matrix), cards_of(situation, matrix)
     kind, fabric = flavour or flavour_of(cards, matrix), on_nvswitch(situation)
-    if system is None or kind is None:
+    if system is None or kind is None or ("driver" in system.record.unverified and not unconfirmed):
         return ()
     server = fabric or all(model.kind == "data-center" for model in cards.models)
     lines = system.driver(branch, flavour=kind, server=server, fabric=fabric, kernel=kernel_name(situation))

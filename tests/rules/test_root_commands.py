@@ -181,12 +181,18 @@ def test_compilers_of_sles_and_arch(matrix: Matrix, distribution: str, expected:
     assert system.compiler() == (expected,)
 
 
+def test_unconfirmed_commands_are_for_those_who_say_so(matrix: Matrix) -> None:
+    situation = host(matrix, "anolis", "8.8", A10)  # NVIDIA lists no repository for it
+    assert driver_commands(situation, matrix, 580) == ()
+    assert any("rhel8" in line for line in driver_commands(situation, matrix, 580, unconfirmed=True))
+
+
 @pytest.mark.parametrize("where", [{"container": {"kind": "docker"}}, {"container": {"kind": "kubernetes"}}, {"os": {"wsl": True}}])
 def test_containers_and_wsl_never_get_linux_driver_commands(matrix: Matrix, where: dict[str, Any]) -> None:
     for (distribution, version), gpu, root in product(systems(matrix), (A10, V100, B200, RTX), (True, False, None)):
         situation = host(matrix, distribution, version, gpu, limits={"root": root} if root is not None else {}, **dict(where))
         for branch in (580, 595):
-            assert driver_commands(situation, matrix, branch) == ()
+            assert driver_commands(situation, matrix, branch, unconfirmed=True) == ()
         assert headers_commands(situation, matrix) == ()
 
 

@@ -106,7 +106,7 @@ def _opened(context: Context, target: Target, release: DriverVersion | None) -> 
 
 def _way(context: Context, wanted: _Wanted, branch: int, release: DriverVersion, choice: Choice) -> Way:
     situation, matrix, flavour = context.situation, context.matrix, wanted.flavour
-    commands = driver_commands(situation, matrix, branch, flavour)
+    commands = driver_commands(situation, matrix, branch, flavour, unconfirmed=True)
     pinned = context.request.pins.driver
     if wanted.unseen:
         after = after_install(situation, matrix, release, flavour, wanted.unseen)
