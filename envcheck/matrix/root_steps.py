@@ -74,6 +74,13 @@ class SystemSteps(Record, frozen=True, kw_only=True):
     unverified: list[Step] = []
 
 
+class SystemName(Record, frozen=True, kw_only=True):
+    """How a distribution calls itself where its os-release `ID` does not stand: the name begins so, whatever the case."""
+
+    begins: str
+    distribution: str
+
+
 class CompatPackage(Record, frozen=True, kw_only=True):
     """The forward-compatibility package of a CUDA release: the branch its libcuda is of, and the older branches it runs on."""
 
@@ -88,6 +95,7 @@ class RootStepsFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
     origins: list[PackageOrigin]
     families: list[StepFamily]
     systems: list[SystemSteps]
+    names: list[SystemName]
     compat: list[CompatPackage]
 
 
@@ -204,6 +212,12 @@ class RootSteps:
         if not records or machine not in _MACHINES:
             return None
         return System(records[-1], self._families[records[-1].family], self._origins[False], machine)
+
+    def named(self, name: str) -> str:
+        """The os-release `ID` behind a system's name; its first word where no record says more."""
+        low = name.strip().lower()
+        found = next((entry.distribution for entry in self.file.names if low.startswith(entry.begins)), None)
+        return found or low.partition(" ")[0]
 
     def compat(self, driver_branch: int) -> list[CompatPackage]:
         """The forward-compatibility packages that run on a driver branch, in the order of their CUDA release."""

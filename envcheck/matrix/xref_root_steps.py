@@ -27,6 +27,12 @@ def _of_order(file: RootStepsFile) -> Found:
         yield from ((f"$.{kind}[{place}]", "out of order") for place, (before, after) in enumerate(pairwise(keys), 1) if not before < after)
     names = [entry.distribution for entry in file.systems]
     yield from ((f"$.systems[{place}]", "out of order") for place, (before, after) in enumerate(pairwise(names), 1) if before > after)
+    systems = set(names)
+    yield from (
+        (f"$.names[{place}]", f"there is no `{entry.distribution}`")
+        for place, entry in enumerate(file.names)
+        if entry.distribution not in systems
+    )
     releases = [numbers(entry.cuda) or () for entry in file.compat]
     yield from ((f"$.compat[{place}]", "out of order") for place, (before, after) in enumerate(pairwise(releases), 1) if not before < after)
 

@@ -91,19 +91,21 @@ def fabric_commands(situation: Situation, matrix: Matrix, *, absent: bool) -> tu
 def system_of(situation: Situation, matrix: Matrix) -> System | None:
     """The record of this distribution and version, with mirrors where the host stands in mainland China."""
     mainland = in_mainland(situation, provider_of(situation, matrix))
-    return matrix.root_steps.system(distribution_of(situation), version_of(situation), situation.arch or "x86_64", mainland=mainland)
+    return matrix.root_steps.system(
+        distribution_of(situation, matrix), version_of(situation), situation.arch or "x86_64", mainland=mainland
+    )
 
 
 def any_system(situation: Situation, matrix: Matrix) -> System | None:
     """The same; where the version is not known or has no record, that of the distribution's newest."""
     found = system_of(situation, matrix)
-    return found or matrix.root_steps.any_version(distribution_of(situation), situation.arch or "x86_64")
+    return found or matrix.root_steps.any_version(distribution_of(situation, matrix), situation.arch or "x86_64")
 
 
-def distribution_of(situation: Situation) -> str:
-    """The os-release `ID`, else the first word of the system's name; "" = not known."""
+def distribution_of(situation: Situation, matrix: Matrix) -> str:
+    """The os-release `ID`, else what the system's name stands for; "" = not known."""
     os = situation.host.os
-    return text(os, "id").lower() or text(os, "name").lower().partition(" ")[0]
+    return text(os, "id").lower() or matrix.root_steps.named(text(os, "name")[:200])
 
 
 def version_of(situation: Situation) -> str:

@@ -67,6 +67,21 @@ def test_every_distribution_of_the_glibc_table_has_steps(matrix: Matrix) -> None
     assert [pair for pair in named if matrix.root_steps.system(*pair, "x86_64") is None] == []
 
 
+@pytest.mark.parametrize(
+    ("name", "distribution"),
+    [
+        ("Red Hat Enterprise Linux 9.4 (Plow)", "rhel"),
+        ("Oracle Linux Server 8.9", "ol"),
+        ("Alibaba Cloud Linux 3 (Soaring Falcon)", "alinux"),
+        ("Amazon Linux 2023.6.20241010", "amzn"),
+        ("Ubuntu 22.04.5 LTS", "ubuntu"),
+        ("", ""),
+    ],
+)
+def test_what_a_systems_name_stands_for(matrix: Matrix, name: str, distribution: str) -> None:
+    assert matrix.root_steps.named(name) == distribution
+
+
 def _of(kind: str, place: int, **fields: Any) -> Callable[[Any], None]:
     return lambda value: value[kind][place].update(fields)
 

@@ -181,6 +181,29 @@ def test_compilers_of_sles_and_arch(matrix: Matrix, distribution: str, expected:
     assert system.compiler() == (expected,)
 
 
+@pytest.mark.parametrize("name", ["Red Hat Enterprise Linux 9.4 (Plow)", "Rocky Linux 9.4 (Blue Onyx)", "Oracle Linux Server 9.5"])
+def test_a_name_alone_is_enough(matrix: Matrix, name: str) -> None:
+    situation = host(matrix, "", "", A10, os={"name": name, "id": None, "version": None})
+    assert any("cuda-rhel9.repo" in line for line in driver_commands(situation, matrix, 580))
+
+
+def test_no_text_of_a_host_gets_into_a_line(matrix: Matrix) -> None:
+    evil = "22.04$(touch /tmp/x);`id`"
+    for os in (
+        {"name": f"Ubuntu {evil}", "id": None, "version": None},
+        {"id": f"ubuntu{evil}"},
+        {"version": evil},
+        {"kernel": f"5.15.0{evil}uek"},
+    ):
+        situation = host(matrix, "ubuntu", "22.04", A10, os=os, driver={"version": f"580.95.05{evil}"})
+        lines = (
+            *driver_commands(situation, matrix, 580),
+            *toolkit_commands(situation, matrix, "docker"),
+            *headers_commands(situation, matrix),
+        )
+        assert not any("touch" in line or "`" in line for line in (*lines, *fabric_commands(situation, matrix, absent=True)))
+
+
 def test_unconfirmed_commands_are_for_those_who_say_so(matrix: Matrix) -> None:
     situation = host(matrix, "anolis", "8.8", A10)  # NVIDIA lists no repository for it
     assert driver_commands(situation, matrix, 580) == ()

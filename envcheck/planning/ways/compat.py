@@ -77,6 +77,6 @@ def _way(context: Context, package: CompatPackage, release: DriverVersion, choic
         asks=asked_as(choice),
         why=(
             Text("way.why.compat", {"cuda": package.cuda, "branch": situation.driver.branch, "driver": situation.driver.raw}),
-            *doubts(situation, system, "compat", commands=True),
+            *doubts(situation, matrix, system, "compat", commands=True),
         ),
     )

@@ -178,7 +178,7 @@ def _why(situation: Situation, matrix: Matrix, cards: Cards, branch: int, comman
     if not ours_to_change(situation):
         return
     system = system_of(situation, matrix) or any_system(situation, matrix)
-    yield from doubts(situation, system, "driver", commands=bool(commands))
+    yield from doubts(situation, matrix, system, "driver", commands=bool(commands))
     if commands and situation.host.secure_boot is True:
         yield Text("way.why.secure-boot")
     if kernel_too_old(situation, matrix, branch):

@@ -39,9 +39,9 @@ def asked_as(choice: Choice) -> str:
     return name_of(choice.judged.release, choice.judged.build)
 
 
-def doubts(situation: Situation, system: System | None, step: Step, *, commands: bool) -> Iterator[Text]:
+def doubts(situation: Situation, matrix: Matrix, system: System | None, step: Step, *, commands: bool) -> Iterator[Text]:
     """That no commands are known and where the official page is, or that nobody's documentation confirms them."""
-    told = {"system": " ".join((distribution_of(situation) or "Linux", version_of(situation))).strip()[:80]}
+    told = {"system": " ".join((distribution_of(situation, matrix) or "Linux", version_of(situation))).strip()[:80]}
     if not commands:
         yield Text("way.why.no-commands", told | {"page": system.record.page}) if system else Text("way.why.no-system", told)
     elif system and step in system.record.unverified:
