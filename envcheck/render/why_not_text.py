@@ -24,33 +24,45 @@ _FINDINGS = 5
 def why_not_text(found: WhyNot, catalogue: Catalogue, paint: Paint = plain, *, verbose: bool = False, cloud: str | None = None) -> str:
     """The reasons for people, at most 80 columns."""
     page = Page(catalogue, paint)
-    page.say(f"why-not.verdict.{_verdict(found)}", role=OF_VERDICT[found.verdict], asked=found.asked)
+    page.say(f"why-not.verdict.{_verdict(found)}", role=OF_VERDICT[found.verdict], asked=_name(found))
     for line in wrap_parts(host_line(found.host, catalogue, cloud), SEPARATOR, indent="  "):
         page.raw(line)
     write_undecided(page, found.undecided, found.host)
     for one in found.releases:
-        _write_release(page, one)
+        _write_release(page, one, verbose)
     if found.more:
         page.blank()
         page.say("why-not.more", role="faint", count=found.more)
     remaining = [finding for finding in found.remaining if verbose or finding.severity is not Severity.INFO]
     if remaining:
-        page.heading("why-not.remaining")
+        page.blank()
+        page.say("why-not.remaining")
         write_findings(page, remaining, _FINDINGS, verbose)
     page.blank()
     page.say("why-not.hint", role="faint")
     return page.finish()
 
 
+def _name(found: WhyNot) -> str:
+    """What was asked about; one release by its own name, so that `latest` says which."""
+    only = len(found.releases) == 1 and not found.more
+    return found.releases[0].release.raw if only and "+" not in found.asked else found.asked
+
+
 def _verdict(found: WhyNot) -> str:
-    """Where the index's wheels run and something else blocks, that is said rather than that the release does not run."""
-    blocked = found.verdict is Verdict.BLOCKED
-    if blocked and any(wheel.runs in ("yes", "other-python") for one in found.releases for wheel in one.wheels[:1]):
+    """What blocks, where the index's wheel of a release does not: the interpreter alone, or something else on the host."""
+    if found.verdict is not Verdict.BLOCKED:
+        return "ready" if found.verdict is Verdict.READY_WITH_WARNINGS else found.verdict.value
+    first = {one.wheels[0].runs for one in found.releases}
+    if "yes" in first:
         return "blocked-elsewhere"
-    return "ready" if found.verdict is Verdict.READY_WITH_WARNINGS else found.verdict.value
+    if "other-python" in first:
+        beside = any(finding.severity is Severity.ERROR for finding in found.remaining)
+        return "blocked-elsewhere" if beside else "blocked-python"
+    return "blocked"
 
 
-def _write_release(page: Page, one: ReleaseReasons) -> None:
+def _write_release(page: Page, one: ReleaseReasons, verbose: bool) -> None:
     page.blank()
     key, role = _state(one)
     running = next((wheel for wheel in one.wheels if wheel.runs in ("yes", "other-python")), one.wheels[0])
@@ -60,8 +72,14 @@ def _write_release(page: Page, one: ReleaseReasons) -> None:
     for line in table(heads, [row for wheel in one.wheels for row in _rows(wheel, page.catalogue)], width=78).splitlines():
         page.raw(("  " + line).rstrip())
     _write_sentences(page, one.wheels)
+    held = 0
     for concern in one.concerns:
-        _write_regression(page, concern)
+        if concern.met or verbose:
+            _write_regression(page, concern)
+        else:
+            held += 1
+    if held:
+        page.say("why-not.regression.held", indent="  ", role="faint", count=held)
 
 
 def _state(one: ReleaseReasons) -> tuple[str, Role]:

@@ -86,7 +86,9 @@ def release_reasons(release: Release, situation: Situation, target: Target, matr
 
 def _wheel(release: Release, build: Build, target: Target, matrix: Matrix, engine: tuple[Clash, ...]) -> WheelReasons:
     judged = judge_build(target, matrix, release, build)
-    clashes = (*judged.clashes, *engine)
+    # That the only engine refuses the GPU adds nothing where no code of the wheel runs on it.
+    too_old = any(clash.code == "gpu-too-old" for clash in judged.clashes)
+    clashes = judged.clashes if too_old else (*judged.clashes, *engine)
     choice = surveyor_of(matrix).choose(target, judged)
     return WheelReasons(
         name=name_of(release, build),
