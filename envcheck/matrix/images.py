@@ -15,11 +15,12 @@ _LONGEST = 300
 _REMEMBERED = 4096  # texts; hostile input must not fill memory
 # Patterns are compiled when first used: most hosts name no image.
 _REFERENCE = r"(?P<repository>(?:[\w.-]+(?::\d{1,5})?/)*[\w.-]+):(?P<tag>[\w.-]{1,128})"
-_RELEASE = r"v?(\d+\.\d+\.\d+(?:\.post\d+|rc\d+)?)(?![\w.]*\d)"
+_RELEASE = r"v?(\d+\.\d+\.\d+(?:\.\d+)?(?:\.post\d+|rc\d+)?)(?![\w.]*\d)"
 _LABEL = r"(?:^|-)cu(\d{2})(\d)\b"
 _MACHINE = r"-(x86_64|aarch64)(?=-|$)"
 _FLAVOUR = r"-(ubuntu\d{4})(?=-|$)"
-_PLAIN = r"v\d+\.\d+\.\d+(?:\.post\d+)?(?:-x86_64|-aarch64)?(?:-cu\d{3})?(?:-ubuntu\d{4})?"  # nothing in it that is not understood
+# A tag in which nothing is not understood.
+_PLAIN = r"v\d+\.\d+\.\d+(?:\.\d+)?(?:\.post\d+)?(?:-x86_64|-aarch64)?(?:-cu\d{3})?(?:-ubuntu\d{4})?"
 _CUDA = r"(?:^|-|\b)cuda[ :-]?(\d{1,2}\.\d{1,2})"
 
 

@@ -11,7 +11,7 @@ from envcheck.model.versions import driver_version
 from envcheck.rules.build import Judged
 from envcheck.rules.container import kernel_level, lets_pass, unserved
 from envcheck.rules.image_build import judge_image, lacks_torch_code
-from envcheck.rules.image_libcuda import documented, shipped
+from envcheck.rules.image_libcuda import documented, own_libcuda, shipped
 from envcheck.rules.situation import Situation
 
 
@@ -29,8 +29,7 @@ def fits(situation: Situation, matrix: Matrix, tag: ImageTag) -> tuple[Fit, ...]
     image = matrix.images.read(tag.reference)
     if image is None or (not situation.wsl and not lets_pass(situation, matrix, image)) or _forced(situation, matrix, image):
         return ()
-    bare = msgspec.structs.replace(situation, cuda_driver=situation.driver, driver_cuda=kernel_level(situation, matrix))
-    judged = _judged(bare, matrix, image)
+    judged = _judged(_unasked(situation, matrix, image), matrix, image)
     found = [Fit(tag, image, judged)] if judged is not None and not judged.errors else []
     switch = _switch(situation, matrix, image) if judged is None or judged.clashes else ""
     if switch:
@@ -39,6 +38,21 @@ def fits(situation: Situation, matrix: Matrix, tag: ImageTag) -> tuple[Fit, ...]
         if helped is not None and not helped.errors and (judged is None or len(helped.clashes) < len(judged.clashes)):
             found.append(Fit(tag, image, helped, switch))
     return tuple(found)
+
+
+def _unasked(situation: Situation, matrix: Matrix, image: Image) -> Situation:
+    """The host as the image finds it when nothing is set: with the driver's libcuda, or its own where it takes that by itself."""
+    driver = situation.driver
+    own = own_libcuda(matrix, image, driver) if driver is not None and _served(situation) else None
+    if own is not None:
+        return msgspec.structs.replace(situation, cuda_driver=own, driver_cuda=image.cuda)
+    return msgspec.structs.replace(situation, cuda_driver=driver, driver_cuda=kernel_level(situation, matrix))
+
+
+def _served(situation: Situation) -> bool:
+    """Whether every GPU is known to take forward compatibility, on a system that has any."""
+    known = bool(situation.usable_gpus) and all(gpu.model is not None for gpu in situation.usable_gpus)
+    return known and not unserved(situation) and not situation.wsl
 
 
 def _judged(situation: Situation, matrix: Matrix, image: Image) -> Judged | None:
@@ -63,8 +77,6 @@ def _forced(situation: Situation, matrix: Matrix, image: Image) -> bool:
 def _switch(situation: Situation, matrix: Matrix, image: Image) -> str:
     """The variable to set, where the image knows one, every GPU takes forward compatibility, and the driver's branch is documented."""
     driver, branch = situation.driver, shipped(matrix, image)
-    if image.range is None or driver is None or branch is None or driver.branch >= branch or situation.wsl:
+    if image.range is None or driver is None or branch is None or driver.branch >= branch:
         return ""
-    known = bool(situation.usable_gpus) and all(gpu.model is not None for gpu in situation.usable_gpus)
-    served = known and not unserved(situation) and documented(image, driver.branch) is True
-    return (image.range.compat_switch or "") if served else ""
+    return (image.range.compat_switch or "") if _served(situation) and documented(image, driver.branch) else ""

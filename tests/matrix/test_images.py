@@ -29,6 +29,8 @@ def read(images: Images, text: str) -> Image:
         ("vllm/vllm-openai:v0.14.1-cu130", "0.14.1", (13, 0)),
         ("vllm/vllm-openai:v0.20.0-x86_64-cu129-ubuntu2404", "0.20.0", (12, 9)),
         ("vllm/vllm-openai:v0.8.5.post1@sha256:00", "0.8.5.post1", (12, 4)),
+        ("vllm/vllm-openai:v0.10.1.1", "0.10.1.1", (12, 8)),
+        ("vllm/vllm-openai:v0.7.3", "0.7.3", (12, 1)),
         ("pulled vllm/vllm-openai:v0.9.0 yesterday", "0.9.0", (12, 8)),
     ],
 )
