@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from itertools import product
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any
 
 import msgspec
 import pytest
@@ -14,18 +14,11 @@ from envcheck.matrix.load import Matrix
 from envcheck.model.finding import Verdict
 from envcheck.model.host import HostReport
 from envcheck.model.request import Pins, Request
-from envcheck.model.stack import Stack
 from envcheck.model.ways import Way
-from envcheck.planning.stack import to_stack
 from envcheck.planning.ways.compat import compat
+from envcheck.planning.ways.context import Context, context_of
 from envcheck.planning.ways.drivers import drivers
-from envcheck.rules.build import Target
-from envcheck.rules.check import Judgement, judge, surveyor_of
-from envcheck.rules.situation import Situation
-from envcheck.rules.survey import Choice, Surveyor
-
-if TYPE_CHECKING:
-    from envcheck.planning.ways.context import Context
+from envcheck.rules.check import judge
 
 A10, A100, V100, B200, RTX, L20 = (
     "NVIDIA A10",
@@ -46,23 +39,6 @@ GIVEN = (
 )
 
 
-class Given(msgspec.Struct, frozen=True):
-    """What the enumerators read of their context."""
-
-    judgement: Judgement
-    situation: Situation
-    matrix: Matrix
-    request: Request
-    target: Target
-    surveyor: Surveyor
-    goal: str | None
-    best: Choice | None
-
-    def stack_of(self, choice: Choice) -> Stack:
-        """As the plan holds it."""
-        return to_stack(choice, self.judgement, self.matrix)
-
-
 @pytest.fixture(scope="module")
 def facts() -> Matrix:
     return Matrix(Path(__file__).parents[2] / "matrices")
@@ -79,10 +55,7 @@ def given(facts: Matrix, host: dict[str, Any], **asked: Any) -> Context:
     """The context of a host and a request."""
     request = Request(**asked)
     judgement = judge(msgspec.convert(host, HostReport, strict=False), facts, request)
-    survey = surveyor_of(facts).survey(judgement.target, request.vllm, variants=True)
-    best = survey.best or next(iter(survey.variants), None)
-    made = Given(judgement, judgement.situation, facts, request, judgement.target, surveyor_of(facts), request.vllm, best)
-    return cast("Context", made)
+    return context_of(judgement, facts, request)
 
 
 def changed(host: dict[str, Any], way: Way) -> dict[str, Any]:
@@ -222,6 +195,14 @@ def test_what_is_to_be_kept_is_kept_or_named(facts: Matrix) -> None:
         assert way.breaks == ("driver",)
         assert way.title.key == "way.driver.host-pinned"
     assert all(not way.breaks for way in compat(given(facts, host, pins=Pins(driver=True))))
+
+
+def test_a_torch_to_be_kept_decides_the_release(facts: Matrix) -> None:
+    host = document(V100, driver="470.182.03")  # runs wheels of CUDA 11.8 alone
+    (way,) = drivers(given(facts, host, pins=Pins(torch="2.7.1")))
+    assert way.stack is not None
+    assert way.stack.torch == "2.7.1"
+    assert way.breaks == ()
 
 
 def test_a_forward_compatibility_libcuda_goes_before_the_new_driver_comes(facts: Matrix) -> None:

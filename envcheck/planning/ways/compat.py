@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -11,14 +10,12 @@ from envcheck.matrix.root_steps import CompatPackage
 from envcheck.model.text import Text
 from envcheck.model.versions import DriverVersion, numbers
 from envcheck.model.ways import Cost, Way
-from envcheck.planning.ways.root import asked_as, doubts, is_shared, leads_to_more
+from envcheck.planning.ways.context import Context
+from envcheck.planning.ways.root import asked_as, doubts, is_shared, leads_to_more, opened
 from envcheck.rules.driver_branch import Cards, cards_of, known_release
 from envcheck.rules.driver_install import as_root, in_container, system_of
 from envcheck.rules.situation import Situation, part
 from envcheck.rules.survey import Choice
-
-if TYPE_CHECKING:
-    from envcheck.planning.ways.context import Context
 
 
 def compat(context: Context) -> Iterator[Way]:
@@ -52,9 +49,7 @@ def _takes_it(situation: Situation, cards: Cards) -> bool:
 
 def _opened(context: Context, package: CompatPackage, release: DriverVersion) -> Choice | None:
     """The wheel that a package lets run."""
-    target = msgspec.structs.replace(context.target, driver=release, driver_cuda=numbers(package.cuda))
-    survey = context.surveyor.survey(target, context.goal, variants=True)
-    return survey.best or next(iter(survey.variants), None)
+    return opened(context, msgspec.structs.replace(context.target, driver=release, driver_cuda=numbers(package.cuda)))
 
 
 def _way(context: Context, package: CompatPackage, release: DriverVersion, choice: Choice) -> Way | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
@@ -14,7 +14,8 @@ from envcheck.model.host import known
 from envcheck.model.text import Text
 from envcheck.model.versions import DriverVersion
 from envcheck.model.ways import Cost, Way
-from envcheck.planning.ways.root import asked_as, doubts, is_shared, leads_to_more
+from envcheck.planning.ways.context import Context
+from envcheck.planning.ways.root import asked_as, doubts, is_shared, leads_to_more, opened
 from envcheck.planning.ways.unseen import after_install, shown_target, unseen
 from envcheck.rules.build import Target, dotted
 from envcheck.rules.driver_branch import (
@@ -31,9 +32,6 @@ from envcheck.rules.driver_install import any_system, driver_commands, in_contai
 from envcheck.rules.make import remedy
 from envcheck.rules.situation import Situation, part, text
 from envcheck.rules.survey import Choice
-
-if TYPE_CHECKING:
-    from envcheck.planning.ways.context import Context
 
 
 class _Wanted(msgspec.Struct, frozen=True):
@@ -99,9 +97,7 @@ def _opened(context: Context, target: Target, release: DriverVersion | None) -> 
     shown = context.matrix.driver_max_cuda(release) if release else None
     if release is None or shown is None:
         return None
-    target = msgspec.structs.replace(target, driver=release, driver_cuda=shown)
-    survey = context.surveyor.survey(target, context.goal, variants=True)
-    return survey.best or next(iter(survey.variants), None)
+    return opened(context, msgspec.structs.replace(target, driver=release, driver_cuda=shown))
 
 
 def _way(context: Context, wanted: _Wanted, branch: int, release: DriverVersion, choice: Choice) -> Way:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import msgspec
+
 from envcheck.matrix.load import Matrix
 from envcheck.matrix.root_steps import Step, System
 from envcheck.model.text import Text
-from envcheck.rules.build import name_of
+from envcheck.planning.ways.context import Context, every_choice
+from envcheck.rules.build import Target, dotted, name_of
 from envcheck.rules.driver_install import distribution_of, in_container, version_of
 from envcheck.rules.mainland import provider_of
 from envcheck.rules.situation import Situation, text
@@ -32,6 +35,20 @@ def leads_to_more(choice: Choice, present: Choice | None) -> bool:
     if new.release.version != old.release.version:
         return new.release.version > old.release.version
     return any(clash.code == _PTX for clash in old.warnings) and all(clash.code != _PTX for clash in new.warnings)
+
+
+def opened(context: Context, target: Target) -> Choice | None:
+    """The newest wheel of the goal that runs on a changed host and keeps what the user wants kept; one of the index where it does."""
+    survey = context.surveyor.survey(target, context.goal, variants=True)
+    best = survey.best or next(iter(survey.variants), None)
+    if best is None or not _broken(context, best):
+        return best
+    moved = msgspec.structs.replace(context, judgement=msgspec.structs.replace(context.judgement, target=target))
+    return next((one for one in every_choice(moved) if not _broken(context, one)), None)
+
+
+def _broken(context: Context, choice: Choice) -> bool:
+    return bool(context.breaks(choice.judged.release, dotted(choice.python)))
 
 
 def asked_as(choice: Choice) -> str:
