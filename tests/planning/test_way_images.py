@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import copy
 import shlex
 import shutil
 import subprocess
 from itertools import product
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any
 
 import msgspec
 import pytest
@@ -21,13 +20,11 @@ from envcheck.model.host import HostReport
 from envcheck.model.request import Pins, Request
 from envcheck.model.ways import ImageUse, Way
 from envcheck.planning.stack import choose_stack
+from envcheck.planning.ways.context import context_of
 from envcheck.planning.ways.image_commands import Run, chosen_gpus, commands
 from envcheck.planning.ways.images import images
+from envcheck.planning.ways.patch import patched
 from envcheck.rules.check import Judgement, judge
-from envcheck.rules.situation import Situation
-
-if TYPE_CHECKING:
-    from envcheck.planning.ways.context import Context
 
 A100, H100, RTX, V100, T4 = "NVIDIA A100-SXM4-80GB", "NVIDIA H100 80GB HBM3", "NVIDIA GeForce RTX 4090", "Tesla V100-SXM2-32GB", "Tesla T4"
 GPUS = (
@@ -51,15 +48,6 @@ FIRST = {H100: 525, RTX: 525, "NVIDIA H20": 535, "NVIDIA B200": 570, "NVIDIA GeF
 LAST = {V100: 580, "NVIDIA GeForce GTX 1080 Ti": 580}
 SWITCH = "VLLM_ENABLE_CUDA_COMPATIBILITY"
 Document = dict[str, Any]
-
-
-class Given(msgspec.Struct, frozen=True):
-    """What the enumerator reads of its context."""
-
-    situation: Situation
-    matrix: Matrix
-    request: Request
-    goal: str | None
 
 
 @pytest.fixture(scope="module")
@@ -92,20 +80,12 @@ def judged(document: Document, matrix: Matrix, request: Request | None = None) -
 
 def ways(document: Document, matrix: Matrix, **request: Any) -> list[Way]:
     asked = Request(**request)
-    context = Given(judged(document, matrix, asked).situation, matrix, asked, asked.vllm)
-    return list(images(cast("Context", context)))
+    return list(images(context_of(judged(document, matrix, asked), matrix, asked)))
 
 
-def changed(document: Document, facts: dict[str, Any]) -> Document:
-    """The host with facts stated by dotted path."""
-    found = copy.deepcopy(document)
-    for path, value in facts.items():
-        *parts, last = path.split(".")
-        place = found
-        for name in parts:
-            place = place.setdefault(name, {})
-        place[last] = value
-    return found
+def changed(document: Document, after: dict[str, Any], matrix: Matrix) -> Judgement:
+    """The judgement on the host as a way leaves it."""
+    return judge(patched(msgspec.convert(document, HostReport), after), matrix, Request())
 
 
 def references(found: list[Way]) -> list[tuple[str, bool]]:
@@ -165,7 +145,7 @@ def test_every_image_offered_runs_and_no_newer_one_would(facts: Matrix, arch: st
         found = ways(document, facts)
         if not FIRST.get(gpu, 0) <= int(driver[:3]) <= LAST.get(gpu, 999):
             continue  # such a host there is not: the driver does not list the card
-        proofs = [judged(changed(document, way.after), facts) for way in found]
+        proofs = [changed(document, way.after, facts) for way in found]
         assert [proof.verdict for proof in proofs if proof.verdict in (Verdict.BLOCKED, Verdict.UNKNOWN)] == [], (gpu, driver, found)
         assert [proof.release.raw if proof.release else None for proof in proofs] == [way.image.release for way in found if way.image]
         offered += len(found)
@@ -176,7 +156,7 @@ def test_every_image_offered_runs_and_no_newer_one_would(facts: Matrix, arch: st
             for tag in facts.images.table.tags(release.raw, arch):
                 if tag.basis != "unverified":
                     inside = {"container": {"kind": "docker", "image": tag.reference}, "driver.nvml": None}
-                    assert judged(changed(document, inside), facts).verdict is Verdict.BLOCKED, (gpu, driver, tag.reference)
+                    assert changed(document, inside, facts).verdict is Verdict.BLOCKED, (gpu, driver, tag.reference)
     assert offered >= 40
 
 
@@ -241,7 +221,7 @@ def test_what_must_be_there_first(facts: Matrix, runtime: dict[str, Any] | None,
     (way,) = ways(document, facts)
     assert [entry.note.key for entry in way.first] == first
     assert way.cost.root == bool(first)
-    assert judged(changed(document, way.after), facts).verdict is Verdict.READY
+    assert changed(document, way.after, facts).verdict is Verdict.READY
 
 
 def test_podman_where_docker_is_not(facts: Matrix) -> None:

@@ -5,16 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from packaging.specifiers import InvalidSpecifier, SpecifierSet
-
 from envcheck.matrix.image_tags import ImageTag
 from envcheck.matrix.load import Matrix
 from envcheck.matrix.release import Release
 from envcheck.model.finding import Remedy
 from envcheck.model.host import known
-from envcheck.model.request import Pins
-from envcheck.model.text import Text
-from envcheck.model.ways import Cost, ImageUse, Pin, Way
+from envcheck.model.text import Param, Text
+from envcheck.model.ways import Cost, ImageUse, Way
 from envcheck.planning.ways.image_commands import Engine, Run, chosen_gpus, commands
 from envcheck.rules.build import dotted
 from envcheck.rules.driver_install import in_container, toolkit_commands
@@ -115,7 +112,7 @@ def _way(context: Context, found: Fit) -> Way:
         cost=Cost(root=bool(first), lost=tuple(clash.detail for clash in found.judged.warnings)),
         first=first,
         after=_after(situation, found, engine, installs=bool(first)),
-        breaks=_breaks(context, found),
+        breaks=context.breaks(found.judged.release, tag.python),
         why=tuple(_why(context, found, image)),
     )
 
@@ -203,34 +200,16 @@ def _after(situation: Situation, found: Fit, engine: Engine, *, installs: bool) 
     return facts
 
 
-def _breaks(context: Context, found: Fit) -> tuple[Pin, ...]:
-    request, release = context.request, found.judged.release
-    pins = request.pins
-    broken: list[Pin] = []
-    if request.vllm and release not in context.matrix.matching(request.vllm):
-        broken.append("vllm")
-    if pins.torch and not _holds(pins, release):
-        broken.append("torch")
-    if pins.python and found.tag.python != pins.python:
-        broken.append("python")
-    return tuple(broken)
-
-
-def _holds(pins: Pins, release: Release) -> bool:
-    """Whether the torch in an image is one that the user wants kept; a specifier that is none holds for nothing."""
-    wanted = pins.torch or ""
-    try:
-        asked = SpecifierSet(wanted if any(sign in wanted for sign in "<>=!~") else f"=={wanted}", prereleases=True)
-    except InvalidSpecifier:
-        return False
-    return release.torch_pin is not None and release.torch_pin in asked
-
-
 def _why(context: Context, found: Fit, image: ImageUse) -> Iterator[Text]:
     situation, matrix, tag = context.situation, context.matrix, found.tag
     yield Text("way.why.image", {"cuda": image.cuda, "python": tag.python or "3", "glibc": tag.glibc or "?"})
     if found.switch and situation.driver is not None:
-        params = {"variable": found.switch, "cuda": image.cuda, "driver": situation.driver.raw, "branch": shipped(matrix, found.image) or 0}
+        params: dict[str, Param] = {
+            "variable": found.switch,
+            "cuda": image.cuda,
+            "driver": situation.driver.raw,
+            "branch": shipped(matrix, found.image) or 0,
+        }
         yield Text("way.why.image-compat", params)
     if tag.basis != "pipeline":
         yield Text("way.why.image-basis", {"image": tag.reference})
