@@ -107,7 +107,8 @@ def _rule(rule: Rule) -> tuple[str, ...]:
 
 
 def _figures(root: Path) -> Iterable[tuple[str, ...]]:
-    users = {path.stem: path.read_text(encoding="utf-8") for path in sorted((root / "envcheck" / "rules").glob("*.py"))}
+    files = [path for floor in ("rules", "planning") for path in sorted((root / "envcheck" / floor).glob("*.py"))]
+    users = {path.stem: path.read_text(encoding="utf-8") for path in files}
     for record in json.loads((root / "matrices" / "judgement.json").read_text(encoding="utf-8"))["thresholds"]:
         used = [name for name, source in users.items() if f'"{record["id"]}"' in source]
         note = f" {record['note']}" if "note" in record else ""

@@ -92,11 +92,11 @@ def _verdict(line: ReleaseLine, catalogue: Catalogue) -> str:
     if wheel is None:
         return ""
     if wheel.runs == "yes":
-        return "✓"
+        return catalogue.say("releases.yes")
     if wheel.runs == "other-python":
         return catalogue.say("releases.other-python", python=wheel.python)
     if wheel.runs == "unknown":
-        return "?"
+        return catalogue.say("releases.unknown")
     text = f"✗ {_clash(next(clash for clash in wheel.clashes if clash.severity == 'error'), catalogue)}"
     return f"{text} +{line.other}" if line.other else text
 
