@@ -205,6 +205,14 @@ def test_a_torch_to_be_kept_decides_the_release(facts: Matrix) -> None:
     assert way.breaks == ()
 
 
+def test_an_interpreter_that_does_not_serve_is_left_aside(facts: Matrix) -> None:
+    host = document(A10, driver="535.183.01", python={"version": "3.8.10"})
+    for way in (*compat(given(facts, host)), *drivers(given(facts, host))):
+        assert way.stack is not None
+        assert way.after["python.version"] == way.stack.python
+        assert proven(facts, host, way) is not Verdict.BLOCKED
+
+
 def test_a_forward_compatibility_libcuda_goes_before_the_new_driver_comes(facts: Matrix) -> None:
     loaded = {"path": "/usr/local/cuda-12.4/compat/libcuda.so.1", "version": "550.54.15", "compat": True}
     path = "/usr/local/cuda-12.4/compat:/opt/lib"

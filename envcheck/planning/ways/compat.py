@@ -11,7 +11,7 @@ from envcheck.model.text import Text
 from envcheck.model.versions import DriverVersion, numbers
 from envcheck.model.ways import Cost, Way
 from envcheck.planning.ways.context import Context
-from envcheck.planning.ways.root import asked_as, doubts, is_shared, leads_to_more, opened
+from envcheck.planning.ways.root import asked_as, doubts, into_environment, is_shared, leads_to_more, opened
 from envcheck.rules.driver_branch import Cards, cards_of, known_release
 from envcheck.rules.driver_install import as_root, in_container, system_of
 from envcheck.rules.situation import Situation, part
@@ -68,7 +68,7 @@ def _way(context: Context, package: CompatPackage, release: DriverVersion, choic
         commands=(*as_root(situation, *install), f"export LD_LIBRARY_PATH={folder}${{LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}}"),
         stack=context.stack_of(choice),
         cost=Cost(root=True, shared=is_shared(situation, matrix) and not in_container(situation)),
-        after={"libcuda": {"path": f"{folder}/libcuda.so.1", "version": release.raw, "compat": True}},
+        after={"libcuda": {"path": f"{folder}/libcuda.so.1", "version": release.raw, "compat": True}} | into_environment(choice),
         asks=asked_as(choice),
         why=(
             Text("way.why.compat", {"cuda": package.cuda, "branch": situation.driver.branch, "driver": situation.driver.raw}),

@@ -15,7 +15,7 @@ from envcheck.model.text import Text
 from envcheck.model.versions import DriverVersion
 from envcheck.model.ways import Cost, Way
 from envcheck.planning.ways.context import Context
-from envcheck.planning.ways.root import asked_as, doubts, is_shared, leads_to_more, opened
+from envcheck.planning.ways.root import asked_as, doubts, into_environment, is_shared, leads_to_more, opened
 from envcheck.planning.ways.unseen import after_install, shown_target, unseen
 from envcheck.rules.build import Target, dotted
 from envcheck.rules.driver_branch import (
@@ -117,7 +117,7 @@ def _way(context: Context, wanted: _Wanted, branch: int, release: DriverVersion,
         stack=context.stack_of(choice),
         cost=Cost(root=not situation.wsl, reboot=True, shared=is_shared(situation, matrix)),
         first=_first(situation),
-        after=after,
+        after=after | into_environment(choice),
         asks=asked_as(choice),
         breaks=("driver",) if pinned else (),
         why=tuple(_why(situation, matrix, wanted.cards, branch, commands)),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import msgspec
 
@@ -49,6 +50,11 @@ def opened(context: Context, target: Target) -> Choice | None:
 
 def _broken(context: Context, choice: Choice) -> bool:
     return bool(context.breaks(choice.judged.release, dotted(choice.python)))
+
+
+def into_environment(choice: Choice) -> dict[str, Any]:
+    """The fact that the wheel goes into an environment with another interpreter, where the host's own does not serve."""
+    return {"python.version": dotted(choice.python)} if choice.new_python else {}
 
 
 def asked_as(choice: Choice) -> str:
