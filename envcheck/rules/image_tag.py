@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from envcheck.matrix.images import Image
 from envcheck.matrix.load import Matrix
 from envcheck.model.finding import Finding, Remedy
+from envcheck.rules.driver_install import in_container
 from envcheck.rules.make import error, remedy
 from envcheck.rules.situation import Situation, text
 
@@ -47,7 +48,7 @@ def _instead(situation: Situation, matrix: Matrix, image: Image) -> Iterator[Rem
     labelled = (tag for release in older for tag in table.tags(release.raw, arch) if image.label and tag.label == image.label)
     for tag in (next(labelled, None), next(iter(table.tags(str(image.release), arch)), None)):
         if tag is not None:
-            yield _use(tag.reference, tag.release)
+            yield _use(situation, tag.reference, tag.release)
 
 
 def _machine(situation: Situation, matrix: Matrix, image: Image) -> Iterator[Finding]:
@@ -71,9 +72,11 @@ def _for_machine(situation: Situation, matrix: Matrix, image: Image) -> Iterator
         tags = table.tags(release.raw, arch) if image.release and release.version >= image.release else ()
         if tags:
             same = next((tag for tag in tags if (tag.label, tag.flavour) == (image.label, image.flavour)), tags[0])
-            yield _use(same.reference, same.release)
+            yield _use(situation, same.reference, same.release)
             return
 
 
-def _use(reference: str, release: str) -> Remedy:
-    return remedy("container", "use-tag", f"docker pull {reference}", image=reference, vllm=release)
+def _use(situation: Situation, reference: str, release: str) -> Remedy:
+    """Inside a container there is no engine to pull with: whoever starts it names the image."""
+    pull = () if in_container(situation) else (f"docker pull {reference}",)
+    return remedy("container", "use-tag", *pull, image=reference, vllm=release)

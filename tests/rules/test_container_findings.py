@@ -77,3 +77,32 @@ def test_commands_are_those_of_the_distribution(ask: Ask) -> None:
 def test_commands_to_install_a_driver_are_not_for_a_container(ask: Ask) -> None:
     found = ask("unseen", {"container": {"kind": "docker"}}).findings
     assert not any(line for finding in found for way in finding.remedies for line in way.commands)
+
+
+GH200 = {"os.arch": "aarch64", "gpus.0": {"index": 0, "name": "NVIDIA GH200 480GB", "compute_capability": "9.0"}}
+
+
+@pytest.mark.parametrize(
+    ("image", "facts", "instead"),
+    [
+        # the last release that has the label asked for, then the release asked for without it
+        ("v0.33.0-cu129", {}, ["v0.32.0-cu129", "v0.33.0"]),
+        ("v0.33.0-ubuntu2404", {}, ["v0.33.0"]),
+        # the first release with an image for the machine, and the same release under the tag that serves every machine
+        ("v0.9.2", GH200, ["v0.10.2"]),
+        ("v0.26.0-x86_64-cu129", GH200, ["v0.26.0-cu129"]),
+    ],
+)
+def test_an_image_that_cannot_be_had_leads_to_one_that_can(ask: Ask, image: str, facts: dict[str, Any], instead: list[str]) -> None:
+    asked = {"driver": {"version": "580.95.05"}, "container": {"image": f"vllm/vllm-openai:{image}"}, **facts}
+    first = ask("a100", asked).findings[0]
+    assert [way.commands for way in first.remedies] == [(f"docker pull vllm/vllm-openai:{tag}",) for tag in instead]
+    asked["container"]["kind"] = "docker"
+    assert [way.commands for way in ask("a100", asked).findings[0].remedies] == [()] * len(instead)
+
+
+def test_the_gate_is_asked_before_the_images_own_libcuda_is_loaded(ask: Ask) -> None:
+    """Branch 545 is on no list of the CUDA 13 base image, so that no libcuda of the image comes to help."""
+    container = {"image": "vllm/vllm-openai:v0.33.0", "environment": {"VLLM_ENABLE_CUDA_COMPATIBILITY": "1"}}
+    assert errors(ask("a100", {"driver": {"version": "545.23.08"}, "container": container}))[0] == "container-requires-newer-cuda"
+    assert errors(ask("a100", {"driver": {"version": "535.183.01"}, "container": container})) == []
