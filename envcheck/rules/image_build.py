@@ -46,7 +46,7 @@ def judge_image(situation: Situation, matrix: Matrix, image: Image) -> Judged | 
 def image_build(situation: Situation, matrix: Matrix) -> Iterator[Finding]:
     """What the image's own wheel, or its CUDA alone, asks of driver and GPU, where the host document lists no vLLM of its own."""
     known_otherwise = situation.installed_raw and not situation.from_image
-    if not situation.image or known_otherwise or situation.request.vllm or situation.wsl:
+    if not situation.image or known_otherwise or situation.wsl or _asked_otherwise(situation, matrix):
         return
     image = matrix.images.read(situation.image)
     if image is None or image.device or matrix.images.no_such_tag(image):
@@ -59,6 +59,12 @@ def image_build(situation: Situation, matrix: Matrix) -> Iterator[Finding]:
         way = remedy("container", "newer-image" if clash.code == "gpu-arch-not-in-vllm-build" else "older-image")
         yield from_clash(clash, Severity(clash.severity), (way,), image=situation.image[:120])
     yield from _image_torch(situation, matrix, image, judged.release.torch_pin or "")
+
+
+def _asked_otherwise(situation: Situation, matrix: Matrix) -> bool:
+    """Whether the question is about another release than the image's, which would be installed beside it."""
+    asked, own = situation.request.vllm, situation.installed
+    return bool(asked) and (own is None or own.release not in matrix.matching(asked or ""))
 
 
 def _image_torch(situation: Situation, matrix: Matrix, image: Image, pin: str) -> Iterator[Finding]:

@@ -21,6 +21,7 @@ from envcheck.model.request import Pins, Request
 from envcheck.model.ways import ImageUse, Way
 from envcheck.planning.stack import choose_stack
 from envcheck.planning.ways.context import context_of
+from envcheck.planning.ways.enumerate import ways_of
 from envcheck.planning.ways.image_commands import Run, chosen_gpus, commands
 from envcheck.planning.ways.images import images
 from envcheck.planning.ways.patch import patched
@@ -83,9 +84,9 @@ def ways(document: Document, matrix: Matrix, **request: Any) -> list[Way]:
     return list(images(context_of(judged(document, matrix, asked), matrix, asked)))
 
 
-def changed(document: Document, after: dict[str, Any], matrix: Matrix) -> Judgement:
+def changed(document: Document, after: dict[str, Any], matrix: Matrix, asks: str | None = None) -> Judgement:
     """The judgement on the host as a way leaves it."""
-    return judge(patched(msgspec.convert(document, HostReport), after), matrix, Request())
+    return judge(patched(msgspec.convert(document, HostReport), after), matrix, Request(vllm=asks))
 
 
 def references(found: list[Way]) -> list[tuple[str, bool]]:
@@ -145,7 +146,7 @@ def test_every_image_offered_runs_and_no_newer_one_would(facts: Matrix, arch: st
         found = ways(document, facts)
         if not FIRST.get(gpu, 0) <= int(driver[:3]) <= LAST.get(gpu, 999):
             continue  # such a host there is not: the driver does not list the card
-        proofs = [changed(document, way.after, facts) for way in found]
+        proofs = [changed(document, way.after, facts, way.asks) for way in found]
         assert [proof.verdict for proof in proofs if proof.verdict in (Verdict.BLOCKED, Verdict.UNKNOWN)] == [], (gpu, driver, found)
         assert [proof.release.raw if proof.release else None for proof in proofs] == [way.image.release for way in found if way.image]
         offered += len(found)
@@ -221,7 +222,7 @@ def test_what_must_be_there_first(facts: Matrix, runtime: dict[str, Any] | None,
     (way,) = ways(document, facts)
     assert [entry.note.key for entry in way.first] == first
     assert way.cost.root == bool(first)
-    assert changed(document, way.after, facts).verdict is Verdict.READY
+    assert changed(document, way.after, facts, way.asks).verdict is Verdict.READY
 
 
 def test_podman_where_docker_is_not(facts: Matrix) -> None:
@@ -307,3 +308,17 @@ def test_a_plan_for_an_image_that_runs_by_its_own_libcuda_names_no_other_release
     assert choice.stack.vllm == "0.26.0"
     del document["container"]["environment"]  # without the variable the driver's own libcuda is too old
     assert judged(document, facts).verdict is Verdict.BLOCKED
+
+
+@pytest.mark.parametrize(("driver", "asked", "expected"), [("550.163.01", "0.33.0", "0.32.0"), ("535.183.01", "0.33.0", "0.33.0")])
+def test_a_plan_offers_it_with_its_proof(facts: Matrix, driver: str, asked: str, expected: str) -> None:
+    document, request = host(A100, "8.0", driver), Request(vllm=asked)
+    found = [way for way in ways_of(judged(document, facts, request), facts, request, None) if way.image]
+    assert [(way.image.release, way.proof) for way in found if way.image] == [(expected, Verdict.READY)]
+
+
+def test_the_proof_asks_about_what_is_in_the_image(facts: Matrix) -> None:
+    """An image of CUDA 13 without its own libcuda stays blocked on branch 535, though its very release is asked about."""
+    inside = {"container": {"kind": "docker", "image": "vllm/vllm-openai:v0.33.0"}, "driver.nvml": None}
+    assert changed(host(A100, "8.0", "535.183.01"), inside, facts, "0.33.0").verdict is Verdict.BLOCKED
+    assert changed(host(A100, "8.0", "580.95.05"), inside, facts, "0.33.0").verdict is Verdict.READY

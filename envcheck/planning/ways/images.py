@@ -112,6 +112,7 @@ def _way(context: Context, found: Fit) -> Way:
         cost=Cost(root=bool(first), lost=tuple(clash.detail for clash in found.judged.warnings)),
         first=first,
         after=_after(situation, found, engine, installs=bool(first)),
+        asks=tag.release,
         breaks=context.breaks(found.judged.release, tag.python),
         why=tuple(_why(context, found, image)),
     )
