@@ -11,7 +11,7 @@ from packaging.version import Version
 
 from envcheck.matrix.load import Matrix
 from envcheck.matrix.packages import Extension, Packages, Series, series
-from envcheck.model.finding import Finding, Severity
+from envcheck.model.finding import Finding, Remedy, Severity
 from envcheck.model.host import known
 from envcheck.model.versions import compute_capability, lenient_version, local_cuda
 from envcheck.rules.build import dotted
@@ -37,8 +37,10 @@ def companions(situation: Situation, matrix: Matrix) -> Iterator[Finding]:
             continue
         cuda = local_cuda(version)
         if cuda and torch.cuda and cuda[0] != torch.cuda[0]:
-            shown = torch.raw or dotted(torch.cuda)
-            yield error("torchvision-mismatch", package=f"{name} {raw}"[:_SHOWN], torch=shown[:_SHOWN], remedies=(FRESH,))
+            from envcheck.rules.companions import companion_ways  # noqa: PLC0415  # loaded where a fault is found
+
+            shown, ways = torch.raw or dotted(torch.cuda), companion_ways(situation, matrix)
+            yield error("torchvision-mismatch", package=f"{name} {raw}"[:_SHOWN], torch=shown[:_SHOWN], remedies=ways)
             return
         yield from _by_release(situation, matrix, name, raw, version)
 
@@ -63,7 +65,21 @@ def flashinfer(situation: Situation, matrix: Matrix) -> Iterator[Finding]:
     parsed = {name: found.public for name, raw in parts.items() if (found := lenient_version(raw))}
     if len(set(parsed.values())) > 1:
         listed = ", ".join(f"{name} {version}" for name, version in parsed.items())
-        yield error("flashinfer-mismatch", packages=listed[:200], remedies=(FRESH,))
+        yield error("flashinfer-mismatch", packages=listed[:200], remedies=_of_one_release(situation, parsed))
+
+
+def _of_one_release(situation: Situation, parsed: dict[str, str]) -> tuple[Remedy, ...]:
+    """Bring the others to the release that vLLM pins, else to that of the package itself; kernels compiled ahead can go."""
+    own = situation.installed.release.record.requires.get("flashinfer-python", "") if situation.installed else ""
+    main = next((parsed[name] for name in ("flashinfer-python", "flashinfer") if name in parsed), None)
+    wanted = own[2:] if own.startswith("==") else main
+    others = [name for name, version in parsed.items() if version != wanted]
+    if wanted is None or not others:
+        return (FRESH,)
+    if others == ["flashinfer-jit-cache"]:  # the package index does not have it
+        return removed(situation, *others)
+    names = ("flashinfer-python" if name == "flashinfer" else name for name in others if name != "flashinfer-jit-cache")
+    return changed(situation, *(f"{name}=={wanted}" for name in names))
 
 
 class BuiltFor(msgspec.Struct, frozen=True):
