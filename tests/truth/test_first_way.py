@@ -103,7 +103,9 @@ def image_runs(version: str, arch: str, gpu: str, driver: str) -> bool:
     if cuda is None or Version(version) < first or arch not in TABLE.BY_VERSION[version].get("archs", ()):
         return False
     shown = numbers(TABLE.RAW["shows"][driver.partition(".")[0]])
-    return shown >= numbers(cuda)[:2] and serves(version, "", arch, gpu, driver)
+    torch = "cu" + "".join(cuda.split(".")[:2])  # an image holds the torch of its own CUDA release
+    runs = TABLE.expected(version, arch, "", numbers(gpu), numbers(driver), torch) != "blocked"
+    return shown >= numbers(cuda)[:2] and runs
 
 
 @cache
@@ -134,7 +136,7 @@ def brute(arch: str, gpu: str, driver: str, python: str, glibc: str, asked: str 
     """The kinds of way to a release, or to any that is planned; a newer driver is tried as a way of its own."""
     versions = planned(arch) if asked is None else (asked,)
     found = {kind for version in versions for kind in ways_of(version, arch, gpu, driver, python, glibc)}
-    for newer in DRIVERS:
+    for newer in () if numbers(gpu) in TABLE.ON_A_CHIP else DRIVERS:  # a board's driver comes with its system
         if numbers(newer) > numbers(driver) and any(ways_of(version, arch, gpu, newer, python, glibc) for version in versions):
             found.add("driver")
             break
@@ -259,6 +261,15 @@ def test_nothing_less_intrusive_runs(matrix: Matrix) -> None:
             wrong.add(f"{named(host, asked, first)}: {sorted(keeps)} keep the release")
         elif (not asked or kept or not keeps) and place > not_before(host, asked) and not (asked and kept and not keeps):
             wrong.add(f"{named(host, asked, first)}: could be {INTRUSION[not_before(host, asked)]}")
+    assert wrong == set(), len(wrong)
+
+
+def test_there_is_always_a_way_and_other_hardware_is_the_last(matrix: Matrix) -> None:
+    wrong = set()
+    for host, asked in hosts():
+        ways = plan_of(matrix, host, asked).ways
+        if not ways or (ways[0].kind == "hardware" and brute(*host, None)):
+            wrong.add(named(host, asked, ways[0] if ways else None))
     assert wrong == set(), len(wrong)
 
 
