@@ -82,7 +82,7 @@ class Shelf:
                 found.setdefault(pins["torch"], {}).update(pins)
         return found
 
-    @cache  # noqa: B019 (one shelf a session)
+    @cache  # noqa: B019 (one shelf a run)
     def wheels(self, label: str, package: str) -> dict[str, tuple[str, str, tuple[str, ...]]]:
         """File name → name, version and requirements of the wheels of a package."""
         found = {}
