@@ -1,0 +1,52 @@
+"""Some of the GPUs as a way: where cards of several generations stand together, and what is wanted serves only a part of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import msgspec
+
+from envcheck.model.text import Text
+from envcheck.model.ways import Cost, Way
+from envcheck.planning.ways.context import Context
+from envcheck.planning.ways.stacks import commands_of, fresh
+from envcheck.rules.situation import GpuFact, only_visible
+
+
+def gpus(context: Context) -> Iterator[Way]:
+    """The GPUs of one compute capability, or of it and all newer ones, where what is wanted runs on these and not on all."""
+    situation, target = context.situation, context.target
+    if len(target.capabilities) < 2:
+        return
+    seen: set[tuple[GpuFact, ...]] = set()
+    for lowest in range(1, len(target.capabilities)):
+        yield from _those(context, target.capabilities[lowest:], seen)
+    for capability in target.capabilities:
+        yield from _those(context, (capability,), seen)
+    del situation
+
+
+def _those(context: Context, capabilities: tuple[object, ...], seen: set[tuple[GpuFact, ...]]) -> Iterator[Way]:
+    chosen = tuple(gpu for gpu in context.situation.usable_gpus if gpu.capability in capabilities)
+    if not chosen or chosen in seen:
+        return
+    seen.add(chosen)
+    survey = context.surveyor.survey(msgspec.structs.replace(context.target, capabilities=capabilities), context.goal)
+    if survey.best is None:
+        return
+    release, unused = survey.best.judged.release, len(context.situation.usable_gpus) - len(chosen)
+    stack = context.stack_of(survey.best)
+    setting = only_visible(context.situation, chosen)
+    shown = dict(word.partition("=")[::2] for word in setting.removeprefix("export ").split())
+    names = ", ".join(dict.fromkeys(gpu.name for gpu in chosen))
+    yield Way(
+        kind="interpreter" if stack.new_python else "environment",
+        title=Text("way.gpus", {"names": names, "vllm": release.raw, "count": len(chosen)}),
+        commands=(setting, *commands_of(context, stack)),
+        stack=stack,
+        cost=Cost(lost=(Text("way.lost.gpus", {"count": unused}), *(clash.detail for clash in stack.warnings))),
+        after=fresh(context, stack) | {f"environment.{name}": value for name, value in shown.items()},
+        asks=release.raw,
+        breaks=context.breaks(release, stack.python),
+        why=(Text("way.why.gpus", {"names": names}),),
+    )

@@ -1,0 +1,55 @@
+"""The smallest change of hardware that makes a request run, for hosts where nothing else does."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import msgspec
+
+from envcheck.matrix.records import GpuModel
+from envcheck.model.text import Text
+from envcheck.model.versions import ComputeCapability, compute_capability
+from envcheck.model.ways import Way
+from envcheck.planning.ways.context import Context
+from envcheck.rules.survey import Choice
+
+_KINDS = ("data-center", "workstation", "consumer")
+
+
+def hardware(context: Context) -> Iterator[Way]:
+    """A GPU of the nearest generation above that runs what is wanted with the driver at hand, else the nearest at all."""
+    present = max(context.target.capabilities, default=None)
+    for capability, models in _generations(context):
+        if present is not None and capability <= present:
+            continue
+        target = msgspec.structs.replace(context.target, capabilities=(capability,))
+        best = context.surveyor.survey(target, context.goal).best
+        if best is not None:
+            yield _way(context, capability, models[0], best)
+            return
+    yield Way(kind="hardware", title=Text("way.hardware.none"), why=(Text("way.why.hardware.none"),))
+
+
+def _generations(context: Context) -> list[tuple[ComputeCapability, list[GpuModel]]]:
+    """Discrete GPUs by compute capability, ascending, those of data centers first."""
+    found: dict[ComputeCapability, list[GpuModel]] = {}
+    for model in context.matrix.gpus:
+        capability = compute_capability(model.compute_capability)
+        if capability and capability not in context.matrix.integrated and model.kind in _KINDS and model.memory_mib:
+            found.setdefault(capability, []).append(model)
+    for models in found.values():
+        models.sort(key=lambda model: (_KINDS.index(model.kind), -(model.memory_mib or 0), model.name))
+    return sorted(found.items())
+
+
+def _way(context: Context, capability: ComputeCapability, model: GpuModel, best: Choice) -> Way:
+    release = best.judged.release.raw
+    gpu = {"index": 0, "name": model.name, "compute_capability": str(capability), "memory_mib": model.memory_mib}
+    return Way(
+        kind="hardware",
+        title=Text("way.hardware", {"capability": str(capability), "name": model.name, "vllm": release}),
+        stack=context.stack_of(best),
+        after={"gpus": [gpu], "packages": {"vllm": None}, "torch": None, "accelerators": None},
+        asks=release,
+        why=(Text("way.why.hardware", {"capability": str(capability)}),),
+    )
