@@ -18,17 +18,19 @@ if TYPE_CHECKING:
     from envcheck.rules.check import Judgement
 
 
-def answer(host: HostReport, matrix: Matrix, request: Request, asked: Common) -> CheckReport:
-    """The report of one host. Raises what the request makes impossible: a release or a model that does not exist."""
+def answer(host: HostReport, matrix: Matrix, request: Request, asked: Common, *, ways: bool = False) -> CheckReport:
+    """The report of one host; `ways` = with all ways, also where something runs as it is.
+
+    Raises what the request makes impossible: a release or a model that does not exist.
+    """
     from envcheck.planning.plan import make_plan
     from envcheck.planning.report import build_report
-    from envcheck.planning.stack import choose_stack
     from envcheck.rules.check import judge
     from envcheck.rules.memory import with_memory
 
     spec = _model(request, matrix, asked)
     judgement = judge(host, matrix, informed(request, spec) if spec else request)
-    choice = choose_stack(judgement, matrix, request)
+    choice = _choice(judgement, matrix, request, host, ways or asked.output == "json" or asked.verbose)
     size = planned_size(host, matrix, request, spec, judgement, choice) if spec else None
     if spec and size:
         judgement = with_memory(judgement, size, spec.name)
@@ -40,6 +42,21 @@ def answer(host: HostReport, matrix: Matrix, request: Request, asked: Common) ->
         judgement = replace(judgement, findings=with_evidence(judgement.findings, host, matrix))
     plan = make_plan(judgement, matrix, request, choice=choice, spec=spec, size=size, directory=environment_of(host, choice))
     return build_report(judgement, plan, matrix)
+
+
+def _choice(judgement: Judgement, matrix: Matrix, request: Request, host: HostReport, ways: bool) -> StackChoice:
+    """What is planned; with all ways where nothing runs as it is, or they are wanted."""
+    from datetime import date
+
+    from envcheck.planning.stack import choose_stack
+
+    blocked = judgement.verdict.value == "blocked"
+    choice = choose_stack(judgement, matrix, request, date.today(), explain=ways)
+    if not (ways or blocked or choice.stack is None):
+        return choice
+    from envcheck.planning.ways.enumerate import with_ways
+
+    return with_ways(choice, judgement, matrix, request, environment_of(host, choice))
 
 
 def _model(request: Request, matrix: Matrix, asked: Common) -> ModelSpec | None:
@@ -95,9 +112,9 @@ def planned_size(
     """The budget on the release that is planned, else on the one judged, with the settings that are planned."""
     from envcheck.cli.memory import size_as_planned
 
-    wanted = choice.stack or (choice.ways_out[0] if choice.ways_out else None)
-    release = matrix.release(wanted.vllm) if wanted else judgement.release
-    engine = wanted.engine if wanted else judgement.engine
+    wanted = choice.wanted
+    release = matrix.release(choice.release) if choice.release else judgement.release
+    engine = wanted.engine if wanted else None if choice.release else judgement.engine
     return size_as_planned(host, matrix, request, spec, release.version if release else None, engine)
 
 

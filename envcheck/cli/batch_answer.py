@@ -114,11 +114,13 @@ class Answerer:
         from envcheck.cli.memory import known_spec
         from envcheck.planning.plan import make_plan
         from envcheck.planning.stack import choose_stack
+        from envcheck.planning.ways.enumerate import with_ways
         from envcheck.render.jsonout import plan_out
 
         choice, spec = choose_stack(judgement, self._matrix, request), known_spec(request, self._matrix)
-        planned = planned_size(host, self._matrix, request, spec, judgement, choice) if spec else size
         directory = environment_of(host, choice)
+        choice = with_ways(choice, judgement, self._matrix, request, directory)
+        planned = planned_size(host, self._matrix, request, spec, judgement, choice) if spec else size
         plan = make_plan(judgement, self._matrix, request, choice=choice, spec=spec, size=planned, directory=directory)
         return plan_out(plan, self._catalogue)
 

@@ -39,9 +39,16 @@ def make_plan(
     size: SizeResult | None = None,
     directory: str = DIRECTORY,
 ) -> Plan:
-    """The plan for a judged host; `choice` where it has been made already, `spec` and `size` where a model is to be served."""
+    """The plan for a judged host; `choice` where it has been made already, `spec` and `size` where a model is to be served.
+
+    Ways are looked for unless the choice has them, or something runs and whoever made the choice wanted none.
+    """
     chosen, situation = choice or choose_stack(judgement, matrix, request), judgement.situation
-    wanted = chosen.stack or (chosen.ways_out[0] if chosen.ways_out else None)
+    if chosen.ways is None and (choice is None or chosen.stack is None):
+        from envcheck.planning.ways.enumerate import with_ways  # noqa: PLC0415  # a host where all is well never needs it
+
+        chosen = with_ways(chosen, judgement, matrix, request, directory)
+    wanted = chosen.wanted
     mirrors = choose_mirrors(situation, matrix, wanted)
     fresh = None if chosen.installed else wanted
     kernels = missing_kernels(situation, matrix, wanted, installed=chosen.installed)
@@ -53,7 +60,7 @@ def make_plan(
         not_possible=chosen.not_possible,
         mirrors=mirrors,
         install=_install(judgement, matrix, fresh, mirrors, directory),
-        serve=serve_config(spec, size, mirrors, kernels, wanted.vllm if wanted else "") if spec else None,
+        serve=serve_config(spec, size, mirrors, kernels, chosen.release or "") if spec else None,
         size=size,
         findings=tuple(finding for finding in judgement.findings if _belongs(finding)),
         environment_dir=directory,
@@ -62,6 +69,8 @@ def make_plan(
             *(interpreter_notes(situation, fresh, judgement.findings, mirror_url(mirrors, "python-index")) if fresh else ()),
             *(_kernel_notes(judgement, kernels, wanted, served=spec is not None) if wanted else ()),
         ),
+        ways=chosen.ways or (),
+        choice=chosen.reasons,
     )
 
 

@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
+from datetime import date
+from typing import TYPE_CHECKING
+
 import msgspec
 
 from envcheck.matrix.load import Matrix
 from envcheck.model.finding import Verdict
 from envcheck.model.request import Request
 from envcheck.model.stack import Clash, Stack
+from envcheck.model.text import Text
+from envcheck.model.ways import Way
 from envcheck.planning.advised import advised
+from envcheck.planning.wishes import honours, in_wanted_python
 from envcheck.rules.build import Judged, dotted
 from envcheck.rules.check import Judgement, surveyor_of
 from envcheck.rules.engine import choose_engine, switch_of
 from envcheck.rules.survey import Choice, Survey
+
+if TYPE_CHECKING:
+    from envcheck.planning.choice import Chosen
 
 SHOWN = 3  # alternatives and ways out that a person still reads
 
@@ -20,7 +29,8 @@ SHOWN = 3  # alternatives and ways out that a person still reads
 class StackChoice(msgspec.Struct, frozen=True):
     """`stack` runs here; `alternatives` too; `ways_out` would run where `stack` is None; `not_possible` maps releases to their clash.
 
-    `installed` = the stack is there already, so that there is nothing to install.
+    `installed` = the stack is there already, so that there is nothing to install. `best` = the chosen wheel, `reasons` why it and not the
+    next; `ways` = all ways, once they are looked for.
     """
 
     stack: Stack | None
@@ -28,17 +38,33 @@ class StackChoice(msgspec.Struct, frozen=True):
     ways_out: tuple[Stack, ...]
     not_possible: dict[str, tuple[Clash, ...]]
     installed: bool
+    best: Choice | None = None
+    reasons: tuple[Text, ...] = ()
+    ways: tuple[Way, ...] | None = None
+
+    @property
+    def wanted(self) -> Stack | None:
+        """The stack that a plan installs: what runs here, else what the first way leads to; None where that is an image."""
+        if self.stack is not None or self.ways is None:
+            return self.stack or (self.ways_out[0] if self.ways_out else None)
+        return self.ways[0].stack if self.ways and self.ways[0].kind != "hardware" else None
+
+    @property
+    def release(self) -> str | None:
+        """The release that a plan leads to."""
+        image = self.ways[0].image if self.ways and self.stack is None else None
+        return image.release if image else self.wanted.vllm if self.wanted else None
 
 
-def choose_stack(judgement: Judgement, matrix: Matrix, request: Request) -> StackChoice:
-    """The stack for a judged host and request."""
+def choose_stack(judgement: Judgement, matrix: Matrix, request: Request, today: date | None = None, *, explain: bool = True) -> StackChoice:
+    """The stack for a judged host and request; `today` is what the age of releases is reckoned from, `explain` = with the reasons."""
     if judgement.verdict is Verdict.BLOCKED and (not judgement.target.capabilities or _needs_own_build(judgement)):
         return StackChoice(None, (), (), {}, False)
     if judgement.subject == "installed" and judgement.judged and judgement.verdict is not Verdict.BLOCKED:
         present = _installed(judgement, matrix)
         if present:
             return StackChoice(present, (), (), {}, True)
-    surveyor = surveyor_of(matrix)
+    judgement, surveyor = in_wanted_python(judgement), surveyor_of(matrix)
     # A broken installation is replaced by the same release in a fresh environment, where that runs.
     spec = request.vllm if judgement.subject in ("installed", "requested") else None
     if judgement.subject == "installed" and judgement.release:
@@ -47,7 +73,27 @@ def choose_stack(judgement: Judgement, matrix: Matrix, request: Request) -> Stac
     if survey.best is None or survey.best.judged.release is not matrix.releases[0]:  # else no wheel of the release page is newer
         survey = surveyor.survey(judgement.target, spec, variants=True)
     general = survey if spec is None or survey.best else surveyor.survey(judgement.target, variants=True)
-    return _from_survey(judgement, matrix, survey, general)
+    chosen = _chosen(judgement, matrix, request, survey.best, spec, today, explain)
+    return _from_survey(judgement, matrix, survey, general, chosen)
+
+
+def _chosen(
+    judgement: Judgement, matrix: Matrix, request: Request, best: Choice | None, spec: str | None, today: date | None, explain: bool
+) -> Chosen | None:
+    """The wheel to plan among those that run; the newest is taken unasked unless something speaks against it."""
+    from envcheck.planning.choice import candidates, choose, kept_in_spite  # noqa: PLC0415  # only where something runs
+
+    pins = request.pins
+    if best is None:
+        return None
+    if pins.torch or pins.python:
+        kept = tuple(one for one in candidates(judgement, matrix, spec) if honours(one, pins))
+        return choose(kept, judgement, matrix, request, today) if kept else None
+    if not explain and request.prefer == "newest":
+        first = choose((best,), judgement, matrix, request, today)
+        if not kept_in_spite(first):
+            return first
+    return choose(candidates(judgement, matrix, spec) or (best,), judgement, matrix, request, today)
 
 
 def _needs_own_build(judgement: Judgement) -> bool:
@@ -55,7 +101,7 @@ def _needs_own_build(judgement: Judgement) -> bool:
     return any(finding.code == "jetson-needs-special-build" for finding in judgement.findings)
 
 
-def _from_survey(judgement: Judgement, matrix: Matrix, survey: Survey, general: Survey) -> StackChoice:
+def _from_survey(judgement: Judgement, matrix: Matrix, survey: Survey, general: Survey, chosen: Chosen | None) -> StackChoice:
     def stack(choice: Choice) -> Stack:
         return to_stack(choice, judgement, matrix)
 
@@ -63,12 +109,13 @@ def _from_survey(judgement: Judgement, matrix: Matrix, survey: Survey, general: 
         """Those without an open critical or high advisory before the others, each in the order given."""
         return sorted(choices, key=lambda choice: advised(choice.judged.release, judgement, matrix).grave > 0)
 
-    best = survey.best
+    best = chosen.choice if chosen else None
     floor = best.judged.release.version if best else None
     newer = _telling([choice for choice in survey.variants if floor is None or choice.judged.release.version > floor])
-    if best:
-        others = (*safer_first(list(survey.newer)), *safer_first(newer))
-        return StackChoice(stack(best), tuple(map(stack, others[:SHOWN])), (), _held_back(survey), False)
+    if best and chosen:
+        passed = [survey.best] if survey.best and survey.best is not best else []
+        others = (*passed, *safer_first(list(survey.newer)), *safer_first(newer))
+        return StackChoice(stack(best), tuple(map(stack, others[:SHOWN])), (), _held_back(survey), False, best, chosen.reasons)
     ways = _telling(list(survey.variants))[:SHOWN]
     if general is not survey:
         ways += [general.best] if general.best else list(general.variants[:1])
@@ -119,13 +166,18 @@ def to_stack(choice: Choice, judgement: Judgement, matrix: Matrix) -> Stack:
         torch=release.torch_pin or "",
         torch_variant=_torch_variant(judged),
         python=dotted(choice.python),
-        new_python=choice.new_python,
+        new_python=choice.new_python or _replaces_python(judgement, choice),
         engine=engine or "",
         url=url.replace("{python}", tag) if url else None,
         warnings=judged.warnings,
         driver_needed=floor.raw if floor else None,
         advisories=advised(release, judgement, matrix),
     )
+
+
+def _replaces_python(judgement: Judgement, choice: Choice) -> bool:
+    """Whether the interpreter that the user wants is another than the host's."""
+    return bool(judgement.situation.request.pins.python) and judgement.situation.python != choice.python
 
 
 def _torch_variant(judged: Judged) -> str:

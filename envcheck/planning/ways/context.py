@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import msgspec
-from packaging.specifiers import InvalidSpecifier, SpecifierSet
 
 from envcheck.matrix.load import Matrix
 from envcheck.matrix.release import Release
@@ -11,6 +10,7 @@ from envcheck.model.request import Request
 from envcheck.model.stack import Stack
 from envcheck.model.ways import Pin
 from envcheck.planning.stack import to_stack
+from envcheck.planning.wishes import in_wanted_python, python_kept, torch_kept
 from envcheck.rules.build import Target
 from envcheck.rules.check import Judgement, surveyor_of
 from envcheck.rules.situation import Situation
@@ -52,35 +52,22 @@ class Context(msgspec.Struct, frozen=True):
 
     def breaks(self, release: Release, python: str | None = None) -> tuple[Pin, ...]:
         """The wishes that a release, in an interpreter `X.Y`, does not honour."""
-        pins, broken = self.request.pins, []
+        pins, broken = self.request.pins, list[Pin]()
         if self.request.vllm and release not in self.matrix.matching(self.request.vllm):
             broken.append("vllm")
         if pins.torch and not torch_kept(pins.torch, release):
             broken.append("torch")
-        if pins.python and python and python != pins.python:
+        if pins.python and python and not python_kept(pins.python, python):
             broken.append("python")
-        return tuple(broken)  # type: ignore[arg-type]  # literals of the type, in the order of their weight
+        return tuple(broken)
 
 
-def context_of(judgement: Judgement, matrix: Matrix, request: Request, directory: str = "vllm-env") -> Context:
-    """The context of a judgement."""
+def context_of(judgement: Judgement, matrix: Matrix, request: Request, best: Choice | None, directory: str = "vllm-env") -> Context:
+    """The context of a judgement; `best` = the wheel that is planned, None where none of those wanted runs."""
     goal = request.vllm
     if goal is None and judgement.subject == "installed" and judgement.release:
         goal = judgement.release.raw
-    context = Context(judgement, matrix, request, goal, None, directory)
-    return msgspec.structs.replace(context, best=_best(context))
-
-
-def _best(context: Context) -> Choice | None:
-    """The newest wheel of the goal that runs here and honours the wishes."""
-    found = context.surveyor.survey(context.target, context.goal)
-    best = found.best
-    if best is None or not context.breaks(best.judged.release, ".".join(map(str, best.python))):
-        return best
-    return next(
-        (one for one in every_choice(context) if not context.breaks(one.judged.release, ".".join(map(str, one.python)))),
-        None,
-    )
+    return Context(in_wanted_python(judgement), matrix, request, goal, best, directory)
 
 
 def every_choice(context: Context) -> list[Choice]:
@@ -98,12 +85,3 @@ def every_choice(context: Context) -> list[Choice]:
                 if not judged.errors:
                     found.append(context.surveyor.choose(target, judged))
     return found
-
-
-def torch_kept(wanted: str, release: Release) -> bool:
-    """Whether the torch of a release is one that the user wants kept; a specifier that is none holds for nothing."""
-    try:
-        asked = SpecifierSet(wanted if any(sign in wanted for sign in "<>=!~") else f"=={wanted}", prereleases=True)
-    except InvalidSpecifier:
-        return False
-    return release.torch_pin is not None and asked.contains(release.torch_pin, prereleases=True)

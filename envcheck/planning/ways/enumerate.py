@@ -4,19 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import msgspec
+
 from envcheck.matrix.load import Matrix
-from envcheck.model.finding import Verdict
 from envcheck.model.request import Request
 from envcheck.model.stack import Stack
 from envcheck.model.text import Text
 from envcheck.model.ways import Way
+from envcheck.planning.stack import StackChoice
 from envcheck.planning.ways.compat import compat
 from envcheck.planning.ways.context import Context, context_of
 from envcheck.planning.ways.driver_images import driver_images
 from envcheck.planning.ways.drivers import drivers
 from envcheck.planning.ways.findings import mended, whole
 from envcheck.planning.ways.gpus import gpus
-from envcheck.planning.ways.hardware import hardware
+from envcheck.planning.ways.hardware import hardware, nothing_known
 from envcheck.planning.ways.images import images
 from envcheck.planning.ways.prove import settled
 from envcheck.planning.ways.rank import ranked, worth_it
@@ -26,26 +28,48 @@ from envcheck.rules.check import Judgement
 _CURES = 4  # remedies of one fault that are worth listing
 
 
-def ways_of(
-    judgement: Judgement, matrix: Matrix, request: Request, stack: Stack | None, *, installed: bool = False, directory: str = "vllm-env"
-) -> tuple[Way, ...]:
-    """The ways for a judged host. `stack` = what the plan has chosen, `installed` = it is there already and nothing blocks."""
-    context = context_of(judgement, matrix, request, directory)
-    found = [way for one in _candidates(context, stack) if (way := settled(one, context)) is not None and _allowed(way, request)]
-    if installed and stack is not None and judgement.verdict is not Verdict.BLOCKED:
-        found.append(_nothing_to_do(stack, judgement))
+_WITHOUT_ROOT = ("environment", "interpreter", "wheel", "release")
+_SHOWN = 3
+
+
+def with_ways(choice: StackChoice, judgement: Judgement, matrix: Matrix, request: Request, directory: str) -> StackChoice:
+    """The choice with all ways. Where nothing runs, its ways out are those of them that need no root, in the same order."""
+    ways = ways_of(judgement, matrix, request, choice, directory)
+    if choice.stack is not None:
+        return msgspec.structs.replace(choice, ways=ways)
+    out = [way.stack for way in ways if way.stack is not None and way.kind in _WITHOUT_ROOT]
+    return msgspec.structs.replace(choice, ways=ways, ways_out=tuple(dict.fromkeys(out))[:_SHOWN])
+
+
+def ways_of(judgement: Judgement, matrix: Matrix, request: Request, choice: StackChoice, directory: str = "vllm-env") -> tuple[Way, ...]:
+    """The ways for a judged host and what has been chosen for it, never none."""
+    context = context_of(judgement, matrix, request, choice.best, directory)
+    offered = (one for one in _candidates(context, choice.stack) if _allowed(one, request))
+    found = [way for one in offered if (way := settled(one, context)) is not None and _allowed(way, request)]
+    if choice.installed and choice.stack is not None:
+        found.append(_nothing_to_do(choice.stack, judgement))
     ordered = worth_it(ranked(found, matrix), matrix, mends=_CURES)
-    if not ordered:
-        ordered = [way for one in hardware(context) if (way := settled(one, context)) is not None or not one.after] or []
-        ordered = [settled(one, context) or one for one in ordered]
-    return tuple(ordered)
+    return tuple(ordered or (_last_resort(context),))
+
+
+def _last_resort(context: Context) -> Way:
+    """The smallest change of hardware, proved where that can be."""
+    for way in hardware(context):
+        proved = settled(way, context) if way.after else way
+        if proved is not None:
+            return proved
+    return nothing_known()
 
 
 def _candidates(context: Context, stack: Stack | None) -> Iterator[Way]:
-    yield from mended(context, stack)
+    cures = list(mended(context, stack))
     if whole(context) and not _of_packages(context):
-        # The host itself is at fault: no other wheel, image or driver cures that, and the wheel that is planned comes with the cure.
+        # The host itself is at fault: no other wheel or image cures that, and the wheel that is planned comes with the cure.
+        opened = list(drivers(context))
+        yield from (way for way in cures if not opened or way.kind != "driver" or way.after)
+        yield from opened
         return
+    yield from (way for way in cures if way.kind not in ("environment", "release"))  # which stand below in full
     yield from stacks(context)
     yield from gpus(context)
     yield from images(context)

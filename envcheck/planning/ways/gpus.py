@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import msgspec
 
 from envcheck.model.text import Text
+from envcheck.model.versions import ComputeCapability
 from envcheck.model.ways import Cost, Way
 from envcheck.planning.ways.context import Context
 from envcheck.planning.ways.stacks import commands_of, fresh
@@ -15,7 +16,7 @@ from envcheck.rules.situation import GpuFact, only_visible
 
 def gpus(context: Context) -> Iterator[Way]:
     """The GPUs of one compute capability, or of it and all newer ones, where what is wanted runs on these and not on all."""
-    situation, target = context.situation, context.target
+    target = context.target
     if len(target.capabilities) < 2:
         return
     seen: set[tuple[GpuFact, ...]] = set()
@@ -23,10 +24,9 @@ def gpus(context: Context) -> Iterator[Way]:
         yield from _those(context, target.capabilities[lowest:], seen)
     for capability in target.capabilities:
         yield from _those(context, (capability,), seen)
-    del situation
 
 
-def _those(context: Context, capabilities: tuple[object, ...], seen: set[tuple[GpuFact, ...]]) -> Iterator[Way]:
+def _those(context: Context, capabilities: tuple[ComputeCapability, ...], seen: set[tuple[GpuFact, ...]]) -> Iterator[Way]:
     chosen = tuple(gpu for gpu in context.situation.usable_gpus if gpu.capability in capabilities)
     if not chosen or chosen in seen:
         return

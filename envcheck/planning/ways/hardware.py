@@ -17,7 +17,7 @@ _KINDS = ("data-center", "workstation", "consumer")
 
 
 def hardware(context: Context) -> Iterator[Way]:
-    """A GPU of the nearest generation above that runs what is wanted with the driver at hand, else the nearest at all."""
+    """A GPU of each generation above that runs what is wanted with the driver at hand, the nearest first."""
     present = max(context.target.capabilities, default=None)
     for capability, models in _generations(context):
         if present is not None and capability <= present:
@@ -26,8 +26,11 @@ def hardware(context: Context) -> Iterator[Way]:
         best = context.surveyor.survey(target, context.goal).best
         if best is not None:
             yield _way(context, capability, models[0], best)
-            return
-    yield Way(kind="hardware", title=Text("way.hardware.none"), why=(Text("way.why.hardware.none"),))
+
+
+def nothing_known() -> Way:
+    """That nothing on record helps."""
+    return Way(kind="hardware", title=Text("way.hardware.none"), why=(Text("way.why.hardware.none"),))
 
 
 def _generations(context: Context) -> list[tuple[ComputeCapability, list[GpuModel]]]:

@@ -52,6 +52,6 @@ def worth_it(ways: list[Way], matrix: Matrix, *, mends: int) -> list[Way]:
 
 def _covers(other: Way, way: Way, matrix: Matrix) -> bool:
     """Whether a less intrusive way leads at least as far."""
-    if other.proof is None or other.breaks and not way.breaks:
+    if other.proof is None or (other.breaks and not way.breaks):
         return False
     return place_of(other, matrix) <= place_of(way, matrix) and len(other.cost.lost) <= len(way.cost.lost)

@@ -14,6 +14,7 @@ from envcheck.planning.install import recipes
 from envcheck.planning.interpreter import lacks_headers
 from envcheck.planning.mirrors import choose_mirrors
 from envcheck.planning.ways.context import Context, every_choice
+from envcheck.planning.wishes import honours
 from envcheck.rules.build import dotted
 from envcheck.rules.situation import text, unsuited
 from envcheck.rules.survey import Choice
@@ -39,11 +40,12 @@ def stacks(context: Context) -> Iterator[Way]:
 def _of_goal(context: Context) -> list[Choice]:
     """The wheels of the goal that run: the one that is planned, those for another interpreter, those of the release page."""
     pins = context.request.pins
+    planned = [context.best] if context.best else []
     if pins.torch or pins.python:
-        kept = [one for one in every_choice(context) if not context.breaks(one.judged.release, dotted(one.python))]
-        return telling(kept) or telling(every_choice(context))
+        every = every_choice(context)
+        return [*planned, *(telling(one for one in every if honours(one, pins)) or telling(every))]
     survey = context.surveyor.survey(context.target, context.goal, variants=True)
-    return [*([survey.best] if survey.best else []), *survey.newer, *telling(survey.variants)]
+    return [*planned, *([survey.best] if survey.best else []), *survey.newer, *telling(survey.variants)]
 
 
 def telling(choices: Iterable[Choice]) -> list[Choice]:
@@ -61,7 +63,7 @@ def telling(choices: Iterable[Choice]) -> list[Choice]:
 
 def _way(context: Context, choice: Choice, *, other: bool) -> Way:
     stack = context.stack_of(choice)
-    kind: WayKind = "release" if other else "wheel" if stack.variant else "interpreter" if stack.new_python else "environment"
+    kind: WayKind = "release" if other else "wheel" if stack.variant else "interpreter" if _another(context, stack) else "environment"
     name = f"{stack.vllm}+{stack.variant}" if stack.variant else stack.vllm
     return Way(
         kind=kind,
@@ -74,6 +76,11 @@ def _way(context: Context, choice: Choice, *, other: bool) -> Way:
         breaks=_breaks(context, choice),
         why=(Text(f"way.why.{kind}", {"vllm": name, "python": stack.python}),),
     )
+
+
+def _another(context: Context, stack: Stack) -> bool:
+    """Whether the host's interpreter is known not to serve."""
+    return stack.new_python and (context.situation.python is not None or bool(unsuited(context.situation.host)))
 
 
 def _engine_lost(stack: Stack) -> Iterator[Text]:
