@@ -1,0 +1,42 @@
+"""What a user wants kept besides the release: a torch, an interpreter."""
+
+from __future__ import annotations
+
+import msgspec
+from packaging.specifiers import InvalidSpecifier, SpecifierSet
+
+from envcheck.matrix.release import Release
+from envcheck.model.request import Pins
+from envcheck.model.versions import numbers
+from envcheck.rules.check import Judgement
+from envcheck.rules.survey import Choice
+
+
+def in_wanted_python(judgement: Judgement) -> Judgement:
+    """The judgement with the interpreter that is wanted in place of the host's own, so that wheels are chosen for it."""
+    wanted = judgement.situation.request.pins.python
+    found = numbers(wanted) if wanted else None
+    if not found or len(found) < 2 or judgement.target.python == found[:2]:
+        return judgement
+    return msgspec.structs.replace(judgement, target=msgspec.structs.replace(judgement.target, python=(found[0], found[1])))
+
+
+def torch_kept(wanted: str, release: Release) -> bool:
+    """Whether the torch of a release is one that the user wants kept; a specifier that is none holds for nothing."""
+    try:
+        asked = SpecifierSet(wanted if any(sign in wanted for sign in "<>=!~") else f"=={wanted}", prereleases=True)
+    except InvalidSpecifier:
+        return False
+    return release.torch_pin is not None and asked.contains(release.torch_pin, prereleases=True)
+
+
+def python_kept(wanted: str, python: str) -> bool:
+    """Whether an interpreter `X.Y` is the one wanted, which may be given with its patch release."""
+    found = numbers(wanted)
+    return found is not None and found[:2] == numbers(python)
+
+
+def honours(choice: Choice, pins: Pins) -> bool:
+    """Whether a wheel in its interpreter keeps to both."""
+    python = ".".join(map(str, choice.python))
+    return (not pins.torch or torch_kept(pins.torch, choice.judged.release)) and (not pins.python or python_kept(pins.python, python))
