@@ -65,13 +65,57 @@ def line(argv: Sequence[str]) -> str:
     return " ".join(quote(word) for word in argv)
 
 
-def _groups(argv: Sequence[str]) -> Iterator[str]:
+def words(line: str) -> list[str]:
+    """The words of a shell line as they are written, quotes and all; the whole line where a quote is not closed or a comment begins."""
+    found: list[str] = []
+    word, position = "", 0
+    while position < len(line):
+        if line[position] == " ":
+            found += [word] if word else []
+            word, position = "", position + 1
+            continue
+        end = _span(line, position)
+        if end is None or (line[position] == "#" and not word):
+            return [line]
+        word, position = word + line[position:end], end
+    return [*found, word] if word else found
+
+
+def _span(line: str, start: int) -> int | None:
+    """Where what begins here ends: a quoted span, a substitution, an escaped character, or one character."""
+    if line[start] == "\\":
+        return start + 2 if start + 1 < len(line) else None
+    if line[start] == "'":
+        return line.find("'", start + 1) + 1 or None
+    if line[start] == '"':
+        return _closed(line, start + 1, '"')
+    if line.startswith("$'", start):
+        return _closed(line, start + 2, "'")
+    if line.startswith("$(", start):
+        return _closed(line, start + 2, ")")
+    return start + 1
+
+
+def _closed(line: str, start: int, mark: str) -> int | None:
+    """Behind the mark that closes a span in which a backslash escapes; a substitution within holds spans of its own."""
+    position = start
+    while position < len(line):
+        if line[position] == mark:
+            return position + 1
+        nested = mark == ")" or (mark == '"' and line.startswith("$(", position)) or line[position] == "\\"
+        end = _span(line, position) if nested else position + 1
+        if end is None:
+            return None
+        position = end
+    return None
+
+
+def _groups(words: Sequence[str]) -> Iterator[str]:
     """Words that belong on one line: an option with its value."""
-    words = [quote(word) for word in argv]
     position = 0
     while position < len(words):
-        option = argv[position].startswith("-") and "=" not in argv[position]
-        if position and option and position + 1 < len(words) and not argv[position + 1].startswith("-"):
+        option = words[position].startswith("-") and "=" not in words[position]
+        if position and option and position + 1 < len(words) and not words[position + 1].startswith("-"):
             yield f"{words[position]} {words[position + 1]}"
             position += 2
         else:
@@ -81,9 +125,14 @@ def _groups(argv: Sequence[str]) -> Iterator[str]:
 
 def broken(argv: Sequence[str], width: int = WIDTH, indent: str = "") -> list[str]:
     r"""The command on lines of at most `width` cells where its words allow, continued with ` \`."""
+    return laid([quote(word) for word in argv], width, indent)
+
+
+def laid(words: Sequence[str], width: int = WIDTH, indent: str = "") -> list[str]:
+    """The same for words that are quoted already."""
     lines: list[str] = []
     current = ""
-    for group in _groups(argv):
+    for group in _groups(words):
         lead = indent if not lines else indent + "    "
         if current and cells(lead) + cells(current) + 1 + cells(group) + 2 > width:
             lines.append(lead + current + " \\")

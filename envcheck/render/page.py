@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from envcheck.model.plan import Step
 from envcheck.model.text import Param
 from envcheck.render.catalogue import Catalogue, clean
-from envcheck.render.commands import broken
+from envcheck.render.commands import broken, laid, words
 from envcheck.render.layout import wrap
 from envcheck.render.paint import Paint, Role, plain
 
@@ -49,8 +49,9 @@ class Page:
             self.raw(self.paint(line, "command"))
 
     def shell(self, line: str, indent: str = "  ") -> None:
-        """A finished shell line, kept as it is but for characters a terminal would act on."""
-        self.raw(self.paint(indent + clean(line), "command"))
+        """A finished shell line, its words kept as they are but for characters a terminal would act on; continued where it is long."""
+        for part in laid(words(clean(line)), indent=indent):
+            self.raw(self.paint(part, "command"))
 
     def steps(self, steps: Sequence[Step], with_reasons: bool = False) -> None:
         """Commands in order, each with its reason as a shell comment where wanted."""
