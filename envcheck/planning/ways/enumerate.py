@@ -7,10 +7,11 @@ from collections.abc import Iterator
 import msgspec
 
 from envcheck.matrix.load import Matrix
+from envcheck.model.finding import Severity
 from envcheck.model.request import Request
 from envcheck.model.stack import Stack
 from envcheck.model.text import Text
-from envcheck.model.ways import Way
+from envcheck.model.ways import Cost, Way
 from envcheck.planning.stack import StackChoice
 from envcheck.planning.ways.compat import compat
 from envcheck.planning.ways.context import Context, context_of
@@ -20,7 +21,7 @@ from envcheck.planning.ways.findings import mended, whole
 from envcheck.planning.ways.gpus import gpus
 from envcheck.planning.ways.hardware import hardware, nothing_known
 from envcheck.planning.ways.images import images
-from envcheck.planning.ways.prove import settled
+from envcheck.planning.ways.prove import eased, settled
 from envcheck.planning.ways.rank import ranked, worth_it
 from envcheck.planning.ways.stacks import stacks
 from envcheck.rules.check import Judgement
@@ -37,14 +38,17 @@ def with_ways(choice: StackChoice, judgement: Judgement, matrix: Matrix, request
     ways = ways_of(judgement, matrix, request, choice, directory)
     if choice.stack is not None:
         return msgspec.structs.replace(choice, ways=ways)
-    out = [way.stack for way in ways if way.stack is not None and way.kind in _WITHOUT_ROOT]
-    return msgspec.structs.replace(choice, ways=ways, ways_out=tuple(dict.fromkeys(out))[:_SHOWN])
+    out: list[Stack] = []
+    for way in ways:
+        if way.stack is not None and way.kind in _WITHOUT_ROOT and way.stack not in out:
+            out.append(way.stack)
+    return msgspec.structs.replace(choice, ways=ways, ways_out=tuple(out[:_SHOWN]))
 
 
 def ways_of(judgement: Judgement, matrix: Matrix, request: Request, choice: StackChoice, directory: str = "vllm-env") -> tuple[Way, ...]:
     """The ways for a judged host and what has been chosen for it, never none."""
     context = context_of(judgement, matrix, request, choice.best, directory)
-    offered = (one for one in _candidates(context, choice.stack) if _allowed(one, request))
+    offered = (one for one in _candidates(context, choice) if _allowed(one, request))
     found = [way for one in offered if (way := settled(one, context)) is not None and _allowed(way, request)]
     if choice.installed and choice.stack is not None:
         found.append(_nothing_to_do(choice.stack, judgement))
@@ -61,8 +65,8 @@ def _last_resort(context: Context) -> Way:
     return nothing_known()
 
 
-def _candidates(context: Context, stack: Stack | None) -> Iterator[Way]:
-    cures = list(mended(context, stack))
+def _candidates(context: Context, choice: StackChoice) -> Iterator[Way]:
+    cures = list(mended(context, choice.stack, warned=choice.installed))
     if whole(context) and not _of_packages(context):
         # The host itself is at fault: no other wheel or image cures that, and the wheel that is planned comes with the cure.
         opened = list(drivers(context))
@@ -102,6 +106,8 @@ def _nothing_to_do(stack: Stack, judgement: Judgement) -> Way:
         kind="setting",
         title=Text("way.installed", {"vllm": stack.vllm}),
         stack=stack,
+        first=tuple(eased(judgement.findings)),
+        cost=Cost(lost=tuple(finding.detail for finding in judgement.findings if finding.severity is Severity.WARNING)),
         proof=judgement.verdict,
         why=(Text("way.why.installed"),),
     )

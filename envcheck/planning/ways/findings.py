@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from envcheck.model.finding import Remedy
+from envcheck.model.finding import Remedy, Severity
 from envcheck.model.stack import Stack
 from envcheck.model.text import Text
 from envcheck.model.ways import Cost, Way
@@ -17,9 +17,15 @@ from envcheck.rules.driver_install import in_container
 _ELSEWHERE = ("environment", "release", "driver", "hardware")  # kinds that other enumerators offer in full
 
 
-def mended(context: Context, stack: Stack | None) -> Iterator[Way]:
-    """A way for each remedy of the first error that is no clash. `stack` = what would be served then."""
-    for finding in errors(context.judgement.findings):
+def mended(context: Context, stack: Stack | None, *, warned: bool = False) -> Iterator[Way]:
+    """A way for each remedy of the first error that is no clash; with `warned`, of the first warning where there is no error.
+
+    `stack` = what would be served then.
+    """
+    found = errors(context.judgement.findings)
+    if warned and not found:
+        found = [finding for finding in context.judgement.findings if finding.severity is Severity.WARNING]
+    for finding in found:
         if finding.code in CLASHES:
             continue
         for remedy in finding.remedies:

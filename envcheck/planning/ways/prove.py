@@ -31,7 +31,7 @@ CLASHES = frozenset(
         "container-requires-newer-cuda",
     )
 )
-_MOST = 6
+_MOST, _EASED = 6, 3
 _PACKAGES = ("install-packages", "remove-packages", "install-compiled", "install-vllm-again")
 _KINDS: dict[str, WayKind] = {
     "setting": "setting",
@@ -57,7 +57,7 @@ def kind_of(remedy: Remedy) -> WayKind:
 
 def settled(way: Way, context: Context) -> Way | None:
     """The way with its proof, and with what else must be mended for it; None where the host stays blocked."""
-    if not way.after and way.asks is None and way.kind not in ("environment", "mend"):
+    if not way.after and way.asks is None:
         return _hidden(way, context)
     first, after = list(way.first), dict(way.after)
     for _ in range(_MOST):
@@ -65,7 +65,9 @@ def settled(way: Way, context: Context) -> Way | None:
         if judged is None:
             return None
         if judged.verdict is not Verdict.BLOCKED:
-            return _with(way, first, after, judged.verdict)
+            said = {finding.code for finding in judged.findings}
+            left = [*judged.findings, *(finding for finding in context.judgement.findings if finding.code in said)]
+            return _with(way, [*first, *eased(left, first)], after, judged.verdict)
         found = _next_step(errors(judged.findings), first)
         if found is None:
             return None
@@ -76,6 +78,18 @@ def settled(way: Way, context: Context) -> Way | None:
             return None if rest is None else _with(way, rest, after, None)
         after |= effect
     return None
+
+
+def eased(findings: Iterable[Finding], done: Iterable[Remedy] = ()) -> list[Remedy]:
+    """Settings that cure what is left of warnings: they cost nothing beside a way."""
+    found: list[Remedy] = []
+    for finding in findings:
+        if finding.severity is not Severity.WARNING or any(remedy in done for remedy in finding.remedies):
+            continue
+        step = least(finding.remedies)
+        if step is not None and kind_of(step) == "setting" and step not in found:
+            found.append(step)
+    return found[:_EASED]
 
 
 def errors(findings: Iterable[Finding]) -> list[Finding]:
