@@ -6,7 +6,8 @@ from typing import Literal
 
 import msgspec
 
-from envcheck.model.finding import Finding, Verdict
+from envcheck.model.finding import Finding, Severity, Verdict
+from envcheck.model.plan import Plan
 from envcheck.model.report import CheckReport
 from envcheck.render.catalogue import Catalogue
 from envcheck.render.findings_text import write_findings, write_remedy
@@ -18,6 +19,7 @@ from envcheck.render.serve_text import served_as_said, write_serve
 from envcheck.render.size_text import write_shortage
 from envcheck.render.stack_text import clash_sentence, stack_name, write_not_possible, write_stacks
 from envcheck.render.undecided_text import write_undecided
+from envcheck.render.ways_text import lead
 
 _ALTERNATIVES = 3
 
@@ -39,10 +41,15 @@ def check_text(report: CheckReport, catalogue: Catalogue, view: View, paint: Pai
         return page.finish()
     for line in wrap_parts(host_line(report.host, catalogue, view.cloud_name), SEPARATOR, indent="  "):
         page.raw(line)
-    said = _write_binding(page, report)
+    unfit, ways = _unfit_model(report) is not None, _has_ways(report)
+    said = _write_binding(page, report, cured=ways)
     write_undecided(page, report.undecided, report.host)
-    unfit = _unfit_model(report) is not None
-    if not unfit:  # nothing to install for a model that no setting makes fit
+    if report.plan and ways:
+        from envcheck.render.ways_page import write_blocked  # noqa: PLC0415  # a host where all is well never needs it
+
+        write_blocked(page, report.plan, report.vllm if report.subject == "requested" else None, full=view.detail == "full")
+        said |= _cured(report, catalogue)
+    elif not unfit:  # nothing to install for a model that no setting makes fit
         _write_commands(page, report, view.detail == "full")
         _write_others(page, report, view.detail == "full")
     if report.plan and not unfit:
@@ -55,12 +62,29 @@ def check_text(report: CheckReport, catalogue: Catalogue, view: View, paint: Pai
 def _write_verdict(page: Page, report: CheckReport) -> None:
     key, way_out = f"check.{report.verdict.value}.{report.subject}", None
     plan = report.plan
-    if report.verdict is Verdict.BLOCKED and report.subject == "any" and plan and plan.stack is None and plan.ways_out:
+    if report.verdict is Verdict.BLOCKED and report.subject == "any" and plan and plan.stack is None and _wheel_first(plan):
         key, way_out = "check.blocked.any-way-out", stack_name(plan.ways_out[0])
     model = _unfit_model(report)
     if model is not None:
         key = "check.blocked.model"
     page.say(key, role=OF_VERDICT[report.verdict], vllm=_subject(report), newest=report.newest, way_out=way_out, model=model)
+
+
+def _wheel_first(plan: Plan) -> bool:
+    """Whether what is planned is a wheel of the release page."""
+    first = lead(plan)
+    return bool(plan.ways_out) and (first is None or (first.kind == "wheel" and first.stack == plan.ways_out[0]))
+
+
+def _leads_somewhere(plan: Plan) -> bool:
+    first = lead(plan)
+    return first is not None and first.kind != "hardware" and (first.stack is not None or first.image is not None)
+
+
+def _has_ways(report: CheckReport) -> bool:
+    """Whether a blocked host has ways to show; none are for a model that no setting makes fit."""
+    blocked = report.verdict is Verdict.BLOCKED and _unfit_model(report) is None
+    return blocked and report.plan is not None and bool(report.plan.ways)
 
 
 def _unfit_model(report: CheckReport) -> str | None:
@@ -73,13 +97,16 @@ def _unfit_model(report: CheckReport) -> str | None:
 
 def _subject(report: CheckReport) -> str | None:
     stack = report.plan.stack if report.plan else None
-    return stack_name(stack) if report.subject in ("any", "environment") and stack and stack.vllm == report.vllm else report.vllm
+    return stack_name(stack) if report.subject in ("any", "environment") and stack else report.vllm
 
 
-def _write_binding(page: Page, report: CheckReport) -> set[str]:
-    """What decides: on a blocked host the first finding with its way out, else what keeps the newest release away. The sentences said."""
+def _write_binding(page: Page, report: CheckReport, *, cured: bool) -> set[str]:
+    """What decides: on a blocked host the first finding, else what keeps the newest release away. The sentences said.
+
+    `cured` = what to do about it stands below.
+    """
     if report.verdict is Verdict.BLOCKED and report.findings:
-        return _write_obstacle(page, report.findings[0])
+        return _write_obstacle(page, report.findings[0], cured=cured)
     if report.binding is None:
         return set()
     page.heading("check.binding-newer", release=report.binding_release or report.newest)
@@ -88,18 +115,26 @@ def _write_binding(page: Page, report: CheckReport) -> set[str]:
     return {page.catalogue.text(report.binding.detail), page.catalogue.say("remedy.release", vllm=_subject(report))}
 
 
-def _write_obstacle(page: Page, finding: Finding) -> set[str]:
+def _write_obstacle(page: Page, finding: Finding, *, cured: bool) -> set[str]:
     detail = page.catalogue.text(finding.detail)
     page.heading("check.binding-blocked")
     page.write(detail, indent="  ")
-    for remedy in finding.remedies[:1]:
+    for remedy in () if cured else finding.remedies[:1]:
         write_remedy(page, remedy, "  ")
     return {detail, *(page.catalogue.text(remedy.note) for remedy in finding.remedies[:1])}
+
+
+def _cured(report: CheckReport, catalogue: Catalogue) -> set[str]:
+    """The ways out of what blocks, and what goes along with the first way: all of it stands among the ways."""
+    remedies = [remedy for finding in report.findings if finding.severity is Severity.ERROR for remedy in finding.remedies]
+    first = lead(report.plan) if report.plan else None
+    return {catalogue.text(remedy.note) for remedy in (*remedies, *(first.first if first else ()))}
 
 
 def _write_commands(page: Page, report: CheckReport, everything: bool) -> None:
     if report.plan is None:
         return
+    _write_choice(page, report)
     # The first line and the way out have said already that something else is installed than what does not run.
     # The findings name the advisories.
     said = ("plan.note.advisories",) if report.subject in ("installed", "requested") else ("plan.note.advisories", "plan.note.way-out")
@@ -125,6 +160,14 @@ def _write_commands(page: Page, report: CheckReport, everything: bool) -> None:
         write_shortage(page, report.plan.size)
 
 
+def _write_choice(page: Page, report: CheckReport) -> None:
+    """Why another release is planned than the one judged."""
+    plan = report.plan
+    if plan and plan.stack and plan.choice and report.subject == "any" and plan.stack.vllm != report.vllm:
+        page.blank()
+        page.say("plan.why", sentences=" ".join(page.catalogue.text(reason) for reason in plan.choice))
+
+
 def _write_others(page: Page, report: CheckReport, everything: bool) -> None:
     if report.plan is None:
         return
@@ -140,8 +183,9 @@ def _write_hints(page: Page, report: CheckReport, view: View) -> None:
     page.blank()
     if report.findings:
         page.say("check.hint-explain", role="faint", code=report.findings[0].code)
-    if report.plan and report.plan.stack:
-        page.say("check.hint-plan", role="faint")
+    if report.plan and (report.plan.stack or _leads_somewhere(report.plan)):
+        asked = report.subject == "requested"
+        page.say("check.hint-plan-vllm" if asked else "check.hint-plan", role="faint", vllm=report.vllm)
     if report.findings and view.detail != "full":
         page.say("check.hint-verbose", role="faint")
     page.say("check.matrix-date", role="faint", date=view.matrix_date)
