@@ -8,6 +8,8 @@ from typing import Any, Literal
 
 import msgspec
 
+from envcheck.model.modelstructure import Structure
+
 Engine = Literal["v0", "v1"]
 Runner = Literal["v1", "v2"]
 Interconnect = Literal["nvlink", "pcie"]
@@ -246,7 +248,8 @@ class Family(MemoryRecord, frozen=True, kw_only=True):
 
     `defaults` = values of the configuration class; `mlp_matrices` 3 = gated, 2 = plain; `rope_rows_factor` rotary table rows a
     position; `positions_scaled` = the stated context is that after rope scaling; `encoder` = largest items of a multimodal model;
-    `encoder_outputs` = hidden-sized vectors an encoder token yields; `encoder_parameters` = of one whose configuration does not say.
+    `encoder_outputs` = hidden-sized vectors an encoder token yields; `encoder_parameters` = of one whose configuration does not say;
+    `structure` = its vectors and whatever else is no large matrix.
     """
 
     model_types: list[str]
@@ -261,6 +264,7 @@ class Family(MemoryRecord, frozen=True, kw_only=True):
     encoder_sharded: bool = True
     encoder_mlp_matrices: int = 2
     encoder_parameters: int | None = None
+    structure: Structure = Structure()
 
 
 class MemoryFacts(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):

@@ -13,7 +13,7 @@ from envcheck.sizing.kv_blocks import Pool
 from envcheck.sizing.non_torch import card_bytes, non_torch_bytes
 from envcheck.sizing.peaks import Peaks, peaks
 from envcheck.sizing.question import Question
-from envcheck.sizing.weights import Rank
+from envcheck.sizing.rank import Rank
 
 
 class RankBudget(msgspec.Struct, frozen=True):

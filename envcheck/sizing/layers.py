@@ -10,10 +10,11 @@ import msgspec
 
 from envcheck.sizing.fields import flag, integer, items, mapping, number, word
 
-Mixer = Literal["full", "window", "chunk", "recurrent", "none", "cross", "shared"]
+Mixer = Literal["full", "window", "chunk", "recurrent", "none", "cross", "shared", "parallel"]
 FeedForward = Literal["dense", "experts", "none"]
 
 MOST_LAYERS = 4096
+_PURE_RECURRENT = ("mamba", "mamba2", "falcon_mamba")
 _NAMES: dict[str, Mixer] = {
     "full_attention": "full",
     "attention": "full",
@@ -38,7 +39,10 @@ _PATTERN: dict[str, tuple[Mixer, FeedForward]] = {
 
 
 class Layer(msgspec.Struct, frozen=True):
-    """One layer's shape; None = the model's own. `compress` = tokens that share one stored state of compressed attention."""
+    """One layer's shape; None = the model's own.
+
+    `compress` = tokens that share one stored state of compressed attention; `keys_are_values` = one projection serves as both.
+    """
 
     mixer: Mixer
     feed_forward: FeedForward = "dense"
@@ -46,6 +50,7 @@ class Layer(msgspec.Struct, frozen=True):
     head_dim: int | None = None
     intermediate: int | None = None
     compress: int | None = None
+    keys_are_values: bool = False
 
 
 class LayerGroup(msgspec.Struct, frozen=True):
@@ -59,26 +64,53 @@ def layer_groups(text: Mapping[str, Any], count: int, has_experts: bool) -> tupl
     """The layers of a text model, equal ones together, in order of first appearance."""
     if count > MOST_LAYERS:
         return ()
-    layers = _from_blocks(text) or _from_pattern(text, count) or _compressed(text, _from_kinds(text, count, has_experts))
+    layers = (
+        _from_blocks(text) or _from_pattern(text, count) or _from_parts(text) or _compressed(text, _from_kinds(text, count, has_experts))
+    )
     return tuple(LayerGroup(layer, n) for layer, n in Counter(layers).items())
 
 
 def _from_kinds(text: Mapping[str, Any], count: int, has_experts: bool) -> list[Layer]:
-    mixers = _share(text, _mixers(text, count))
+    kinds = _mixers(text, count)
+    mixers = _share(text, kinds)
     dense = _dense_layers(text, count) if has_experts else set(range(count))
-    wide = integer(text, "global_head_dim")
-    wide_kv = integer(text, "num_global_key_value_heads")
-    plain = integer(text, "intermediate_size_mlp")
-    return [
+    alone = word(text, "model_type") in _PURE_RECURRENT
+    layers = [
         Layer(
             mixer,
-            "dense" if i in dense else "experts",
-            wide_kv if mixer == "full" else None,
-            wide if mixer == "full" else None,
-            plain if i in dense else None,
+            "none" if alone else "dense" if i in dense else "experts",
+            integer(text, "num_global_key_value_heads") if kind == "full" else None,
+            integer(text, "global_head_dim") if kind == "full" else None,
+            _width(text, mixer, i) if i in dense else None,
+            keys_are_values=kind == "full" and bool(flag(text, "attention_k_eq_v")),
         )
-        for i, mixer in enumerate(mixers)
+        for i, (kind, mixer) in enumerate(zip(kinds, mixers, strict=True))
     ]
+    return _overridden(text, layers)
+
+
+def _width(text: Mapping[str, Any], mixer: Mixer, index: int) -> int | None:
+    """A feed-forward width of its own: stated by layer, of the plain layers of a mixture, or doubled where keys are another layer's."""
+    listed = items(text, "intermediate_size")
+    if index < len(listed):
+        return integer({"width": listed[index]}, "width", most=1 << 26)
+    usual = integer(text, "intermediate_size", most=1 << 26)
+    if usual and mixer == "shared" and flag(text, "use_double_wide_mlp"):
+        return 2 * usual
+    return integer(text, "intermediate_size_mlp", most=1 << 26)
+
+
+def _overridden(text: Mapping[str, Any], layers: list[Layer]) -> list[Layer]:
+    """Layers whose heads the configuration states one by one."""
+    own = mapping(text, "per_layer_config")
+    if not own or len(own) > MOST_LAYERS:
+        return layers
+    found = []
+    for i, layer in enumerate(layers):
+        said = own.get(str(i))
+        heads, dim = (integer(said, name) for name in ("num_key_value_heads", "head_dim")) if isinstance(said, Mapping) else (None, None)
+        found.append(msgspec.structs.replace(layer, kv_heads=heads or layer.kv_heads, head_dim=dim or layer.head_dim))
+    return found
 
 
 def _compressed(text: Mapping[str, Any], layers: list[Layer]) -> list[Layer]:
@@ -128,8 +160,10 @@ def _by_lists(text: Mapping[str, Any], count: int) -> list[Mixer]:
     indices = {i for i in items(text, "attn_layer_indices") if isinstance(i, int)}
     if indices:
         return ["full" if i in indices else "recurrent" for i in range(count)]
-    if (word(text, "model_type") or "") in ("mamba", "mamba2", "falcon_mamba"):
+    if word(text, "model_type") in _PURE_RECURRENT:
         return ["recurrent"] * count
+    if word(text, "model_type") == "falcon_h1":
+        return ["parallel"] * count
     crossing = {i for i in items(text, "cross_attention_layers") if isinstance(i, int)}
     return ["cross" if i in crossing else "full" for i in range(count)] if crossing else []
 
@@ -166,9 +200,11 @@ def _dense_layers(text: Mapping[str, Any], count: int) -> set[int]:
         or 1
     )
     marks = items(text, "moe_layer_freq")
+    offset = integer(text, "expert_layer_offset", least=0, most=MOST_LAYERS)
     for i in range(count):
         marked = len(marks) >= count and not marks[i]
-        if i < first or (i + 1) % step or marked:
+        apart = (i + 1) % step if offset is None else i % step != offset % step
+        if i < first or apart or marked:
             dense.add(i)
     return dense
 
@@ -178,6 +214,15 @@ def _from_pattern(text: Mapping[str, Any], count: int) -> list[Layer]:
     pattern = word(text, "hybrid_override_pattern") or ""
     letters = [letter for letter in pattern if letter in _PATTERN]
     return [Layer(*_PATTERN[letter]) for letter in letters[:count]] if len(letters) >= count else []
+
+
+def _from_parts(text: Mapping[str, Any]) -> list[Layer]:
+    """One kind a layer, feed-forward parts being layers of their own."""
+    named = [item for item in items(text, "layers_block_type") if isinstance(item, str)]
+    if not {"mlp", "moe"} & set(named) or len(named) > MOST_LAYERS:
+        return []
+    alone: dict[str, Layer] = {"mlp": Layer("none", "dense"), "moe": Layer("none", "experts")}
+    return [alone.get(name) or Layer(_NAMES.get(name, "full"), "none") for name in named]
 
 
 def _from_blocks(text: Mapping[str, Any]) -> list[Layer]:

@@ -39,7 +39,7 @@ class Latent(msgspec.Struct, frozen=True):
 class Recurrent(msgspec.Struct, frozen=True):
     """Recurrent layers, before sharding: a convolution of `taps` + 1 over `conv_width` and `state_values` of state; projections in and out.
 
-    `groups_width` is the part of the convolution that is repeated where groups do not divide by the ranks.
+    `vectors` = parameters besides, in elements, split over the ranks; `norms` = those that every rank repeats.
     """
 
     kind: RecurrentKind
@@ -49,6 +49,8 @@ class Recurrent(msgspec.Struct, frozen=True):
     projection_in: int
     projection_out: int
     state_dtype: str | None = None
+    vectors: int = 0
+    norms: int = 0
 
 
 class Vision(msgspec.Struct, frozen=True):
@@ -120,6 +122,8 @@ def _delta(text: Mapping[str, Any]) -> Recurrent | None:
         wide + values * value_dim + 2 * values,
         values * value_dim,
         word(text, "mamba_ssm_dtype"),
+        vectors=2 * values,
+        norms=value_dim,
     )
 
 
@@ -133,14 +137,25 @@ def _kda(text: Mapping[str, Any]) -> Recurrent | None:
 
 
 def _mamba2(text: Mapping[str, Any]) -> Recurrent | None:
-    heads, dim = integer(text, "mamba_num_heads", "mamba_n_heads"), integer(text, "mamba_head_dim", "mamba_d_head")
+    alone = word(text, "model_type") == "mamba2"
+    heads = integer(text, "mamba_num_heads", "mamba_n_heads", *(("num_heads",) if alone else ()))
+    dim = integer(text, "mamba_head_dim", "mamba_d_head", *(("head_dim",) if alone else ()))
     state = integer(text, "ssm_state_size", "mamba_d_state", "state_size")
+    if heads and not dim and (hidden := integer(text, "hidden_size")):
+        dim = int((number(text, "mamba_expand", "expand", most=64) or 2) * hidden) // heads
     if not (heads and dim and state):
         return None
     groups = integer(text, "n_groups", "mamba_n_groups", most=heads) or 1
     inner, taps = heads * dim, (integer(text, "conv_kernel", "mamba_d_conv", most=64) or 4) - 1
     wide = inner + 2 * groups * state
-    return Recurrent("mamba2", taps, wide, heads * dim * state, wide + inner + heads, inner, word(text, "mamba_ssm_cache_dtype"))
+    vectors = 3 * heads + wide * _convolution_bias(text)
+    norms = inner if flag(text, "mamba_rms_norm") is not False else 0
+    cache = word(text, "mamba_ssm_cache_dtype")
+    return Recurrent("mamba2", taps, wide, heads * dim * state, wide + inner + heads, inner, cache, vectors, norms)
+
+
+def _convolution_bias(text: Mapping[str, Any]) -> bool:
+    return flag(text, "use_conv_bias") is not False and flag(text, "mamba_conv_bias") is not False
 
 
 def _mamba1(text: Mapping[str, Any]) -> Recurrent | None:
@@ -150,7 +165,10 @@ def _mamba1(text: Mapping[str, Any]) -> Recurrent | None:
     inner = integer(text, "intermediate_size") if word(text, "model_type") in ("mamba", "falcon_mamba") else None
     inner = inner or int((number(text, "mamba_expand", "expand", most=64) or 2) * hidden)
     taps = (integer(text, "mamba_d_conv", "conv_kernel", most=64) or 4) - 1
-    return Recurrent("mamba1", taps, inner, inner * state, 2 * inner, inner)
+    steps = integer(text, "mamba_dt_rank", "time_step_rank") or -(-hidden // 16)
+    vectors = inner * (steps + 2 * state) + (steps + 1) * inner + inner * state + inner + inner * _convolution_bias(text)
+    norms = steps + 2 * state if word(text, "model_type") == "jamba" else 0
+    return Recurrent("mamba1", taps, inner, inner * state, 2 * inner, inner, None, vectors, norms)
 
 
 def _lightning(text: Mapping[str, Any]) -> Recurrent | None:
@@ -165,6 +183,24 @@ def _convolution(text: Mapping[str, Any]) -> Recurrent | None:
     return Recurrent("convolution", taps - 1, hidden, 0, 3 * hidden, hidden) if taps and hidden else None
 
 
+class Encoder(msgspec.Struct, frozen=True):
+    """The encoder of a model with encoder and decoder: layers, their feed-forward width, the tokens it takes at most."""
+
+    layers: int
+    intermediate: int
+    positions: int
+
+
+def encoder_of(text: Mapping[str, Any], width: int, positions: int) -> Encoder | None:
+    """The encoder, or None where there is none; `width` and `positions` are the decoder's, which count where it has none of its own."""
+    layers = integer(text, "encoder_layers", most=1024)
+    if layers is None and integer(text, "num_decoder_layers"):
+        layers = integer(text, "num_layers", most=1024)
+    if layers is None or flag(text, "is_encoder_decoder") is False:
+        return None
+    return Encoder(layers, integer(text, "encoder_ffn_dim", most=1 << 26) or width, integer(text, "max_source_positions") or positions)
+
+
 def vision_of(config: Mapping[str, Any], hidden: int) -> Vision | None:
     """The vision tower, or None where the configuration has none or does not say its size."""
     source = mapping(config, "vision_config", "vision_cfg", "vision_tower_config")
@@ -173,16 +209,32 @@ def vision_of(config: Mapping[str, Any], hidden: int) -> Vision | None:
     if not depth or not width:
         return None
     intermediate = integer(source, "intermediate_size") or int((number(source, "mlp_ratio", most=64) or 4) * width)
-    patch = integer(source, "patch_size", "spatial_patch_size", most=4096) or 14
-    image = integer(source, "image_size", most=1 << 20)
-    positions = integer(source, "num_position_embeddings") or (min(image // patch, 256) ** 2 if image else 0)
+    patch = _side(source, "patch_size", "spatial_patch_size") or 14
+    image = _side(source, "image_size")
+    positions = integer(source, "num_position_embeddings", "position_embedding_size") or (min(image // patch, 256) ** 2 if image else 0)
     return Vision(
         depth,
         width,
         intermediate,
         patch,
-        integer(source, "spatial_merge_size", most=64) or 1,
+        integer(source, "spatial_merge_size", most=64) or _merge(config),
         integer(source, "out_hidden_size") or hidden,
         integer(source, "temporal_patch_size", most=64) or 1,
         positions,
     )
+
+
+def _side(source: Mapping[str, Any], *names: str) -> int | None:
+    """An edge in pixels, stated once or for both edges."""
+    for name in names:
+        value = source.get(name)
+        edge = integer({name: value[0]} if isinstance(value, list) and value else source, name, most=1 << 20)
+        if edge:
+            return edge
+    return None
+
+
+def _merge(config: Mapping[str, Any]) -> int:
+    """Patches along one edge that become one token: stated beside the tower, or as the share of edges that is kept."""
+    ratio = number(config, "downsample_ratio", least=1 / 64, most=1)
+    return integer(config, "spatial_merge_size", most=64) or (round(1 / ratio) if ratio else 1)

@@ -6,10 +6,10 @@ import msgspec
 
 from envcheck.model.memoryfacts import EncoderItem, EncoderRows, Forward, Runner, Sampler
 from envcheck.model.units import GIB
+from envcheck.sizing.rank import Rank
 from envcheck.sizing.release import Rules, first
 from envcheck.sizing.settings import Settings
 from envcheck.sizing.spec import Dimensions
-from envcheck.sizing.weights import Rank
 
 _HALF = 2  # bytes of an activation; single precision doubles it
 _NO_FORWARD = Forward(wide=3.0, narrow=3.0, sources=[])

@@ -16,11 +16,12 @@ from envcheck.sizing.inputs import SizingInputs
 from envcheck.sizing.kv_blocks import Pool, pool
 from envcheck.sizing.kv_cache import cache_layers
 from envcheck.sizing.quantization import WeightFormat, weight_format
+from envcheck.sizing.rank import Rank
 from envcheck.sizing.release import MemoryTable, Rules
 from envcheck.sizing.runner import runner_of
 from envcheck.sizing.settings import Settings, settings_of
 from envcheck.sizing.spec import Dimensions
-from envcheck.sizing.weights import Rank, checkpoint_bytes, weight_terms
+from envcheck.sizing.weights import checkpoint_bytes, weight_terms
 
 _CHECKPOINT_TOLERANCE = 0.03  # a computed size this close to the checkpoint's is trusted for how it shards
 

@@ -10,12 +10,36 @@ import msgspec
 from envcheck.model.memoryfacts import Family
 from envcheck.sizing.fields import flag, integer, items, mapping, number, word
 from envcheck.sizing.layers import MOST_LAYERS, LayerGroup, layer_groups
-from envcheck.sizing.parts import Experts, Latent, Recurrent, Vision, experts_of, latent_of, recurrent_of, vision_of
+from envcheck.sizing.parts import (
+    Encoder,
+    Experts,
+    Latent,
+    Recurrent,
+    Vision,
+    encoder_of,
+    experts_of,
+    latent_of,
+    recurrent_of,
+    vision_of,
+)
 
 _DTYPE_BYTES = {"float32": 4, "float": 4, "float16": 2, "half": 2, "bfloat16": 2}
-_LENGTHS = ("max_position_embeddings", "n_positions", "max_seq_len", "seq_length", "model_max_length", "max_sequence_length", "seq_len")
-_WIDTHS = ("intermediate_size", "ffn_hidden_size", "n_inner", "d_ff")
+_LENGTHS = (
+    "max_position_embeddings",
+    "max_target_positions",
+    "n_positions",
+    "max_seq_len",
+    "seq_length",
+    "model_max_length",
+    "max_sequence_length",
+    "seq_len",
+)
+_WIDTHS = ("intermediate_size", "ffn_hidden_size", "n_inner", "d_ff", "ffn_dim", "decoder_ffn_dim")
+_HEADS = ("num_attention_heads", "decoder_attention_heads", "n_head", "num_heads", "n_heads")
+_COUNTS = ("num_decoder_layers", "decoder_layers", "num_hidden_layers", "n_layer", "num_layers", "n_layers")
 _TEXT_PARTS = ("text_config", "llm_config", "language_config", "thinker_config")
+_HEADLESS = ("Model", "ForSequenceClassification", "ForTokenClassification")
+_GENERATING = ("LMHeadModel", "ChatModel", "GLMModel")  # end in Model too, and have a head
 _PLAIN_FAMILY = Family(model_types=[], sources=[])
 _UNSCALED_ROPE = ("su", "longrope", "llama3", "default", "mrope")
 
@@ -47,6 +71,12 @@ class Dimensions(msgspec.Struct, frozen=True, kw_only=True):
     latent: Latent | None
     recurrent: Recurrent | None
     vision: Vision | None
+    encoder: Encoder | None
+    headless: bool
+    mlp_matrices: int
+    layer_embedding: int
+    layer_vocab: int
+    relative_buckets: int
     config: Mapping[str, Any]
     text: Mapping[str, Any]
     missing: tuple[str, ...]
@@ -62,18 +92,20 @@ class Dimensions(msgspec.Struct, frozen=True, kw_only=True):
         family = family_of(config, families)
         text = text_part(config, family)
         hidden = integer(text, "hidden_size", "n_embd", "d_model", most=1 << 24) or 0
-        heads = integer(text, "num_attention_heads", "n_head", "num_heads", most=1 << 16) or 0
-        head_dim = integer(text, "head_dim", "kv_channels", most=1 << 16) or (hidden // heads if heads else 0)
-        count = integer(text, "num_hidden_layers", "n_layer", "num_layers", "n_layers", most=MOST_LAYERS) or 0
+        heads = integer(text, *_HEADS, most=1 << 16) or 0
+        head_dim = integer(text, "head_dim", "kv_channels", "d_kv", most=1 << 16) or (hidden // heads if heads else 0)
+        count = integer(text, *_COUNTS, most=MOST_LAYERS) or len(items(text, "layers_block_type"))
         vocab = integer(text, "vocab_size", most=1 << 26) or 0
         latent, experts = latent_of(text), experts_of(text)
         intermediate = integer(text, *_WIDTHS, most=1 << 26) or (0 if experts else 4 * hidden)
-        said = {"hidden_size": hidden, "num_attention_heads": heads, "num_hidden_layers": count, "vocab_size": vocab}
+        layers, recurrent = layer_groups(text, count, experts is not None), recurrent_of(text)
+        attends = not layers or recurrent is None or any(group.layer.mixer != "recurrent" for group in layers)
+        said = {"hidden_size": hidden, "num_attention_heads": heads or not attends, "num_hidden_layers": count, "vocab_size": vocab}
         rotary = latent.rope if latent else _rotary_dim(text, head_dim)
         positions = integer(text, *_LENGTHS) or 0
         return cls(
             model_type=word(config, "model_type") or "",
-            architecture=next((name for name in items(config, "architectures") if isinstance(name, str)), ""),
+            architecture=_architecture(config),
             family=family,
             hidden=hidden,
             heads=heads,
@@ -81,7 +113,7 @@ class Dimensions(msgspec.Struct, frozen=True, kw_only=True):
             head_dim=head_dim,
             intermediate=intermediate,
             vocab=vocab,
-            layers=layer_groups(text, count, experts is not None),
+            layers=layers,
             positions=positions,
             context=_context(text, positions, family),
             dtype=word(text, "torch_dtype", "dtype") or word(config, "torch_dtype", "dtype") or "bfloat16",
@@ -94,8 +126,14 @@ class Dimensions(msgspec.Struct, frozen=True, kw_only=True):
             multimodal=bool(family.encoder) or "vision_config" in config or "audio_config" in config,
             experts=experts,
             latent=latent,
-            recurrent=recurrent_of(text),
+            recurrent=recurrent,
             vision=vision_of(config, hidden),
+            encoder=encoder_of(text, intermediate, positions),
+            headless=family.structure.no_head or answers_with_vectors(_architecture(config)),
+            layer_embedding=integer(text, "hidden_size_per_layer_input", least=0, most=1 << 16) or 0,
+            layer_vocab=integer(text, "vocab_size_per_layer_input", most=1 << 26) or vocab,
+            relative_buckets=integer(text, "relative_attention_num_buckets", most=1 << 16) or 0,
+            mlp_matrices=3 if flag(text, "is_gated_act") else family.mlp_matrices,
             config=config,
             text=text,
             missing=tuple(name for name, value in said.items() if not value),
@@ -123,6 +161,15 @@ def text_part(config: Mapping[str, Any], family: Family) -> dict[str, Any]:
     inner = mapping(nested, *_TEXT_PARTS)
     outer = {key: value for key, value in config.items() if key not in _TEXT_PARTS and not key.startswith(("vision", "audio"))}
     return {**family.defaults, **outer, **nested, **inner}
+
+
+def answers_with_vectors(architecture: str) -> bool:
+    """Whether an architecture's name says that it has no output head over the vocabulary."""
+    return architecture.endswith(_HEADLESS) and not architecture.endswith(_GENERATING)
+
+
+def _architecture(config: Mapping[str, Any]) -> str:
+    return next((name for name in items(config, "architectures") if isinstance(name, str)), "")
 
 
 def _kv_heads(text: Mapping[str, Any], heads: int) -> int:

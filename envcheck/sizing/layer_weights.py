@@ -1,0 +1,123 @@
+"""The tensors of one layer on one rank, in bytes, merged as vLLM merges them: query with key and value, both feed-forward inputs."""
+
+from __future__ import annotations
+
+import msgspec
+
+from envcheck.sizing.allocator import matrix
+from envcheck.sizing.layers import Layer
+from envcheck.sizing.quantization import WeightFormat
+from envcheck.sizing.rank import Rank
+from envcheck.sizing.spec import Dimensions
+from envcheck.sizing.vectors import attention_vectors, expert_vectors, feed_forward_vectors, layer_norms, norm_elements
+
+
+class LayerTensors(msgspec.Struct, frozen=True):
+    """Tensors of one layer by part, in bytes."""
+
+    mixer: list[float]
+    feed_forward: list[float]
+    experts: list[float]
+
+
+def layer_tensors(dims: Dimensions, layer: Layer, rank: Rank, form: WeightFormat, loaded: bool) -> LayerTensors:
+    """One layer's tensors; `loaded` = as vLLM holds them, with what it folds or copies."""
+    width = layer.intermediate or dims.intermediate if layer.feed_forward == "dense" else 0
+    each = form.dense
+    if layer.feed_forward == "experts" and dims.experts:
+        width, each = dims.experts.shared, form.shared
+    experts = expert_tensors(dims, rank, form) if layer.feed_forward == "experts" else []
+    return LayerTensors(_mixer(dims, layer, rank, form, loaded), feed_forward_tensors(dims, width, each, rank, form), experts)
+
+
+def _mixer(dims: Dimensions, layer: Layer, rank: Rank, form: WeightFormat, loaded: bool) -> list[float]:
+    norms = [layer_norms(dims) * form.plain, *_layer_embedding(dims, form)]
+    if layer.mixer == "none":
+        return norms
+    recurrent = _recurrent(dims, rank, form) if layer.mixer in ("recurrent", "parallel") else []
+    if layer.mixer == "recurrent":
+        return [*recurrent, *norms]
+    if dims.latent:
+        return [*_latent(dims, rank, form), *(_absorbed(dims, rank) if loaded else []), *norms]
+    attention = attention_tensors(dims, layer, rank, form, loaded)
+    if dims.family.structure.cross_attention:
+        attention = [*attention, *attention, norm_elements(dims, 1) * form.plain]
+    return [*attention, *recurrent, *norms]
+
+
+def _layer_embedding(dims: Dimensions, form: WeightFormat) -> list[float]:
+    """The gate, projection and norm through which a layer takes its part of the second embedding."""
+    part = dims.hidden * dims.layer_embedding * form.plain
+    return [part, part, dims.hidden * form.plain] if part else []
+
+
+def attention_tensors(dims: Dimensions, layer: Layer, rank: Rank, form: WeightFormat, loaded: bool) -> list[float]:
+    """Ordinary attention. Where keys serve as values, the file has no values, while vLLM loads the keys twice."""
+    head_dim = layer.head_dim or dims.head_dim
+    queries = dims.heads * head_dim * (2 if dims.gated_attention else 1) / rank.ranks
+    keys = max(1, (layer.kv_heads or dims.kv_heads) // rank.ranks) * head_dim
+    if layer.mixer == "shared" and dims.family.structure.shared_without_keys and not loaded:
+        keys_and_values = 0
+    else:
+        keys_and_values = keys if layer.keys_are_values and not loaded else 2 * keys
+    merged = matrix(dims.hidden * (queries + keys_and_values), form.attention)
+    out = matrix(dims.hidden * dims.heads * head_dim / rank.ranks, form.attention)
+    return [*merged, *out, attention_vectors(dims, layer, rank.ranks) * form.plain]
+
+
+def _latent(dims: Dimensions, rank: Rank, form: WeightFormat) -> list[float]:
+    mla = dims.latent
+    if mla is None:
+        return []
+    heads, down = dims.heads / rank.ranks, dims.hidden * (mla.rank + mla.rope)
+    per_head = mla.nope + mla.rope
+    sizes = [down, dims.hidden * heads * per_head]
+    if mla.query_rank:
+        sizes = [down + dims.hidden * mla.query_rank, mla.query_rank * heads * per_head]
+    sizes += [mla.rank * heads * (mla.nope + mla.value), heads * mla.value * dims.hidden]
+    vectors = mla.rank + (mla.query_rank or 0)
+    if mla.index_dim and mla.index_heads:
+        sizes += [mla.index_heads * mla.index_dim * (mla.query_rank or dims.hidden), dims.hidden * (mla.index_dim + mla.index_heads)]
+        vectors += 2 * mla.index_dim
+    return [n_bytes for size in sizes for n_bytes in matrix(size, form.attention)] + [vectors * form.plain]
+
+
+def _absorbed(dims: Dimensions, rank: Rank) -> list[float]:
+    """The up-projection once more, folded into query and output for decoding, in 16 bit."""
+    mla = dims.latent
+    return [dims.heads / rank.ranks * part * mla.rank * 2 for part in (mla.nope, mla.value)] if mla else []
+
+
+def _recurrent(dims: Dimensions, rank: Rank, form: WeightFormat) -> list[float]:
+    cell = dims.recurrent
+    if cell is None:
+        return []
+    small = (cell.conv_width * (cell.taps + 1) + cell.vectors) / rank.ranks + cell.norms
+    inward, outward = (matrix(dims.hidden * width / rank.ranks, form.attention) for width in (cell.projection_in, cell.projection_out))
+    return [*inward, *outward, small * form.plain]
+
+
+def feed_forward_tensors(dims: Dimensions, width: int, each: float, rank: Rank, form: WeightFormat) -> list[float]:
+    """An ordinary feed-forward part; nothing for no width."""
+    if not width:
+        return []
+    one = dims.hidden * width / rank.ranks
+    vectors = feed_forward_vectors(dims, width, rank.ranks) * form.plain
+    return [*matrix((dims.mlp_matrices - 1) * one, each), *matrix(one, each), vectors]
+
+
+def expert_tensors(dims: Dimensions, rank: Rank, form: WeightFormat) -> list[float]:
+    """The routed experts, their router and what belongs to them."""
+    experts = dims.experts
+    if experts is None:
+        return []
+    wide, inputs = _padded(experts.intermediate / rank.expert_ranks, form.pad_experts_to), _padded(experts.width, form.pad_inputs_to)
+    one = experts.count * inputs * wide
+    matrices = [*matrix((dims.mlp_matrices - 1) * one, form.experts), *matrix(one, form.experts)]
+    latent = [dims.hidden * experts.width * form.dense] * 2 if experts.width != dims.hidden else []
+    small = (dims.hidden * experts.count + expert_vectors(dims, rank.expert_ranks)) * form.plain
+    return [*matrices, *latent, small]
+
+
+def _padded(width: float, multiple: int | None) -> float:
+    return -(-width // multiple) * multiple if multiple else width
