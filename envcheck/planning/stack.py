@@ -113,7 +113,7 @@ def _from_survey(judgement: Judgement, matrix: Matrix, survey: Survey, general: 
     floor = best.judged.release.version if best else None
     newer = _telling([choice for choice in survey.variants if floor is None or choice.judged.release.version > floor])
     if best and chosen:
-        passed = [survey.best] if survey.best and survey.best is not best else []
+        passed = [survey.best] if survey.best and survey.best.judged.release is not best.judged.release else []
         others = (*passed, *safer_first(list(survey.newer)), *safer_first(newer))
         return StackChoice(stack(best), tuple(map(stack, others[:SHOWN])), (), _held_back(survey), False, best, chosen.reasons)
     ways = _telling(list(survey.variants))[:SHOWN]

@@ -9,7 +9,7 @@ from envcheck.matrix.release import Release
 from envcheck.model.request import Request
 from envcheck.model.stack import Stack
 from envcheck.model.ways import Pin
-from envcheck.planning.stack import to_stack
+from envcheck.planning.stack import choose_stack, to_stack
 from envcheck.planning.wishes import in_wanted_python, python_kept, torch_kept
 from envcheck.rules.build import Target
 from envcheck.rules.check import Judgement, surveyor_of
@@ -62,9 +62,15 @@ class Context(msgspec.Struct, frozen=True):
         return tuple(broken)
 
 
-def context_of(judgement: Judgement, matrix: Matrix, request: Request, best: Choice | None, directory: str = "vllm-env") -> Context:
+def context_of(judgement: Judgement, matrix: Matrix, request: Request, directory: str = "vllm-env") -> Context:
+    """The context of a judgement whose wheel is yet to be chosen."""
+    choice = choose_stack(judgement, matrix, request, explain=False)
+    return context_with(choice.best, judgement, matrix, request, directory)
+
+
+def context_with(best: Choice | None, judgement: Judgement, matrix: Matrix, request: Request, directory: str) -> Context:
     """The context of a judgement; `best` = the wheel that is planned, None where none of those wanted runs."""
-    goal = request.vllm
+    goal = request.vllm or None
     if goal is None and judgement.subject == "installed" and judgement.release:
         goal = judgement.release.raw
     return Context(in_wanted_python(judgement), matrix, request, goal, best, directory)

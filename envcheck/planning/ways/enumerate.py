@@ -12,9 +12,9 @@ from envcheck.model.request import Request
 from envcheck.model.stack import Stack
 from envcheck.model.text import Text
 from envcheck.model.ways import Cost, Way
-from envcheck.planning.stack import StackChoice
+from envcheck.planning.stack import StackChoice, choose_stack
 from envcheck.planning.ways.compat import compat
-from envcheck.planning.ways.context import Context, context_of
+from envcheck.planning.ways.context import Context, context_with
 from envcheck.planning.ways.driver_images import driver_images
 from envcheck.planning.ways.drivers import drivers
 from envcheck.planning.ways.findings import mended, whole
@@ -45,15 +45,34 @@ def with_ways(choice: StackChoice, judgement: Judgement, matrix: Matrix, request
     return msgspec.structs.replace(choice, ways=ways, ways_out=tuple(out[:_SHOWN]))
 
 
-def ways_of(judgement: Judgement, matrix: Matrix, request: Request, choice: StackChoice, directory: str = "vllm-env") -> tuple[Way, ...]:
+def ways_of(
+    judgement: Judgement, matrix: Matrix, request: Request, choice: StackChoice | None = None, directory: str = "vllm-env"
+) -> tuple[Way, ...]:
     """The ways for a judged host and what has been chosen for it, never none."""
-    context = context_of(judgement, matrix, request, choice.best, directory)
-    offered = (one for one in _candidates(context, choice) if _allowed(one, request))
-    found = [way for one in offered if (way := settled(one, context)) is not None and _allowed(way, request)]
-    if choice.installed and choice.stack is not None:
-        found.append(_nothing_to_do(choice.stack, judgement))
-    ordered = worth_it(ranked(found, matrix), matrix, mends=_CURES)
-    return tuple(ordered or (_last_resort(context),))
+    chosen = choice or choose_stack(judgement, matrix, request)
+    context = context_with(chosen.best, judgement, matrix, request, directory)
+    found = list(_settled(context, chosen))
+    if chosen.installed and chosen.stack is not None:
+        found.append(_nothing_to_do(chosen.stack, judgement))
+    if not found and context.goal is not None:
+        # Nothing leads to what is wanted: then to whatever else runs.
+        found = [_giving_up(way, request) for way in _settled(msgspec.structs.replace(context, goal=None), chosen)]
+    return tuple(worth_it(ranked(found, matrix), matrix, mends=_CURES) or (_last_resort(context),))
+
+
+def _settled(context: Context, choice: StackChoice) -> Iterator[Way]:
+    """The ways that lead somewhere and that the user wants at all."""
+    for one in _candidates(context, choice):
+        way = settled(one, context) if _allowed(one, context.request) else None
+        if way is not None and _allowed(way, context.request):
+            yield way
+
+
+def _giving_up(way: Way, request: Request) -> Way:
+    """A way that does not lead to the release asked for."""
+    if not request.vllm or "vllm" in way.breaks:
+        return way
+    return msgspec.structs.replace(way, breaks=("vllm", *way.breaks))
 
 
 def _last_resort(context: Context) -> Way:

@@ -11,7 +11,7 @@ from envcheck.model.versions import ComputeCapability
 from envcheck.model.ways import Cost, Way
 from envcheck.planning.ways.context import Context
 from envcheck.planning.ways.stacks import commands_of, fresh
-from envcheck.rules.situation import GpuFact, only_visible
+from envcheck.rules.situation import only_visible
 
 
 def gpus(context: Context) -> Iterator[Way]:
@@ -19,22 +19,24 @@ def gpus(context: Context) -> Iterator[Way]:
     target = context.target
     if len(target.capabilities) < 2:
         return
-    seen: set[tuple[GpuFact, ...]] = set()
+    seen: set[tuple[int, ...]] = set()
     for lowest in range(1, len(target.capabilities)):
         yield from _those(context, target.capabilities[lowest:], seen)
     for capability in target.capabilities:
         yield from _those(context, (capability,), seen)
 
 
-def _those(context: Context, capabilities: tuple[ComputeCapability, ...], seen: set[tuple[GpuFact, ...]]) -> Iterator[Way]:
-    chosen = tuple(gpu for gpu in context.situation.usable_gpus if gpu.capability in capabilities)
-    if not chosen or chosen in seen:
+def _those(context: Context, capabilities: tuple[ComputeCapability, ...], seen: set[tuple[int, ...]]) -> Iterator[Way]:
+    usable = context.situation.usable_gpus
+    places = tuple(place for place, gpu in enumerate(usable) if gpu.capability in capabilities)
+    chosen = tuple(usable[place] for place in places)
+    if not chosen or places in seen:
         return
-    seen.add(chosen)
+    seen.add(places)
     survey = context.surveyor.survey(msgspec.structs.replace(context.target, capabilities=capabilities), context.goal)
     if survey.best is None:
         return
-    release, unused = survey.best.judged.release, len(context.situation.usable_gpus) - len(chosen)
+    release, unused = survey.best.judged.release, len(usable) - len(chosen)
     stack = context.stack_of(survey.best)
     setting = only_visible(context.situation, chosen)
     shown = dict(word.partition("=")[::2] for word in setting.removeprefix("export ").split())
