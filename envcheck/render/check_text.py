@@ -6,7 +6,7 @@ from typing import Literal
 
 import msgspec
 
-from envcheck.model.finding import Finding, Severity, Verdict
+from envcheck.model.finding import Finding, Verdict
 from envcheck.model.plan import Plan
 from envcheck.model.report import CheckReport
 from envcheck.render.catalogue import Catalogue
@@ -19,7 +19,7 @@ from envcheck.render.serve_text import served_as_said, write_serve
 from envcheck.render.size_text import write_shortage
 from envcheck.render.stack_text import clash_sentence, stack_name, write_not_possible, write_stacks
 from envcheck.render.undecided_text import write_undecided
-from envcheck.render.ways_text import lead
+from envcheck.render.ways_text import cured, lead
 
 _ALTERNATIVES = 3
 
@@ -48,7 +48,7 @@ def check_text(report: CheckReport, catalogue: Catalogue, view: View, paint: Pai
         from envcheck.render.ways_page import write_blocked  # noqa: PLC0415  # a host where all is well never needs it
 
         write_blocked(page, report.plan, report.vllm if report.subject == "requested" else None, full=view.detail == "full")
-        said |= _cured(report, catalogue)
+        said |= cured(report.findings, lead(report.plan), catalogue)
     elif not unfit:  # nothing to install for a model that no setting makes fit
         _write_commands(page, report, view.detail == "full")
         _write_others(page, report, view.detail == "full")
@@ -122,13 +122,6 @@ def _write_obstacle(page: Page, finding: Finding, *, cured: bool) -> set[str]:
     for remedy in () if cured else finding.remedies[:1]:
         write_remedy(page, remedy, "  ")
     return {detail, *(page.catalogue.text(remedy.note) for remedy in finding.remedies[:1])}
-
-
-def _cured(report: CheckReport, catalogue: Catalogue) -> set[str]:
-    """The ways out of what blocks, and what goes along with the first way: all of it stands among the ways."""
-    remedies = [remedy for finding in report.findings if finding.severity is Severity.ERROR for remedy in finding.remedies]
-    first = lead(report.plan) if report.plan else None
-    return {catalogue.text(remedy.note) for remedy in (*remedies, *(first.first if first else ()))}
 
 
 def _write_commands(page: Page, report: CheckReport, everything: bool) -> None:

@@ -9,6 +9,7 @@ import msgspec
 from envcheck.model.finding import Finding, RemedyKind, Severity
 from envcheck.model.host import HostReport
 from envcheck.model.plan import Plan
+from envcheck.model.stack import Stack
 from envcheck.model.text import Text
 from envcheck.render.catalogue import Catalogue
 from envcheck.render.findings_text import write_findings, write_remedy
@@ -18,6 +19,8 @@ from envcheck.render.serve_text import served_as_said, unfit, write_reasons, wri
 from envcheck.render.size_text import write_account, write_shortage
 from envcheck.render.stack_text import advisories_line, clash_sentence, stack_line, stack_name, write_not_possible, write_stacks
 from envcheck.render.undecided_text import write_undecided
+from envcheck.render.ways_page import write_host_first, write_instead, write_other_ways
+from envcheck.render.ways_text import by_hand, cured, lead, write_costs, write_image, write_why
 
 _ON_THE_HOST: frozenset[RemedyKind] = frozenset({"service", "container", "reboot", "driver", "hardware"})
 
@@ -37,7 +40,7 @@ def plan_text(
 ) -> str:
     """A plan for people; the commands are the same as in its files. `brief` stops behind what is planned and what stands in its way."""
     page = Page(catalogue, paint)
-    said = _write_head(page, plan, doubt)
+    said = _write_head(page, plan, doubt, verbose=verbose)
     if brief:
         return page.finish()
     _write_install(page, plan)
@@ -45,7 +48,10 @@ def plan_text(
         _write_serving(page, plan)
     limit = 99 if verbose else 5
     write_stacks(page, "check.alternatives", plan.alternatives, limit, marked=True)
-    write_stacks(page, "check.ways-out", plan.ways_out, limit, marked=True)
+    if plan.ways:
+        write_other_ways(page, plan, full=verbose)
+    else:
+        write_stacks(page, "check.ways-out", plan.ways_out, limit, marked=True)
     write_not_possible(page, plan)
     said |= served_as_said(plan, catalogue)
     if plan.stack:
@@ -57,38 +63,62 @@ def plan_text(
 def written_text(plan: Plan, paths: Sequence[str], catalogue: Catalogue, paint: Paint = plain, doubt: Doubt = _NO_DOUBT) -> str:
     """What is planned, what was written, and what to type next."""
     page = Page(catalogue, paint)
-    _write_head(page, plan, doubt)
+    _write_head(page, plan, doubt, verbose=False)
     page.blank()
     for path in paths:
         page.say("plan.wrote", path=path)
-    scripts = [path for path in paths if path.endswith(".sh") and not (unfit(plan) and path.endswith("serve.sh"))]
-    if scripts:
+    steps = [path for path in paths if path.endswith(".txt")]
+    scripts = [path for path in paths if path.endswith(".sh") and not (unfit(plan) and path.endswith(("serve.sh", "run.sh")))]
+    if steps or scripts:
         page.heading("plan.next")
+    for path in steps:
+        page.command(["cat", path])
     for path in scripts:
-        page.command(["bash", path])
+        page.command([*(["env", "MODEL=NAME"] if path.endswith("run.sh") and plan.serve is None else []), "bash", path])
     return page.finish()
 
 
-def _write_head(page: Page, plan: Plan, doubt: Doubt) -> set[str]:
+def _write_head(page: Page, plan: Plan, doubt: Doubt, *, verbose: bool) -> set[str]:
     """What is planned, whether the model fits, what is not known or must be mended on the host first. The sentences said."""
+    first = lead(plan)
     if plan.stack:
-        page.say("plan.stack", role="caution" if doubt.undecided else "good", vllm=stack_name(plan.stack))
-        page.write(stack_line(plan.stack, page.catalogue), indent="  ")
-        mark = advisories_line(plan.stack, page.catalogue)
-        if mark:
-            page.write(mark, indent="  ", role="faint")
-        for warning in plan.stack.warnings:
-            page.write(clash_sentence(warning, page.catalogue), indent="  ", role="caution")
+        _write_stack(page, plan, plan.stack, sure=not doubt.undecided)
+    elif first:
+        write_instead(page, first, full=verbose)
     elif plan.install and plan.ways_out:
         page.say("plan.way-out", role="caution", vllm=stack_name(plan.ways_out[0]))
     else:
         page.say("plan.no-stack", role="bad")
     for note in plan.notes:
-        page.write(page.catalogue.text(note), indent="  ")
+        if not (first and note.key in ("plan.note.way-out", "plan.note.v0")):
+            page.write(page.catalogue.text(note), indent="  ")
+    if plan.choice:
+        sentences = " ".join(page.catalogue.text(reason) for reason in plan.choice)
+        page.write(page.catalogue.say("plan.why", sentences=sentences), indent="  ", role="faint")
     if plan.install or plan.stack:
         _write_fit(page, plan)
         write_undecided(page, doubt.undecided, doubt.host)
-    return _write_obstacles(page, plan)
+    if first is None:
+        return _write_obstacles(page, plan)
+    write_host_first(page, plan, first)
+    return cured(plan.findings, None if plan.serve else first, page.catalogue)
+
+
+def _write_stack(page: Page, plan: Plan, stack: Stack, *, sure: bool) -> None:
+    """The stack that runs here, or will once the host is mended."""
+    first = lead(plan)
+    mended = first is not None and bool(by_hand(first))
+    key = "plan.host-first" if mended else "plan.stack"
+    page.say(key, role="good" if sure and not mended else "caution", vllm=stack_name(stack))
+    page.write(stack_line(stack, page.catalogue), indent="  ")
+    mark = advisories_line(stack, page.catalogue)
+    if mark:
+        page.write(mark, indent="  ", role="faint")
+    for warning in stack.warnings:
+        page.write(clash_sentence(warning, page.catalogue), indent="  ", role="caution")
+    if mended and first:
+        write_costs(page, first, "  ")
+        write_why(page, first, "  ", full=False)
 
 
 def _write_fit(page: Page, plan: Plan) -> None:
@@ -119,7 +149,12 @@ def _obstacle(finding: Finding) -> bool:
 
 
 def _write_install(page: Page, plan: Plan) -> None:
-    if plan.mirrors:
+    first = lead(plan)
+    if first and first.image:
+        page.heading("plan.container")
+        write_image(page, plan, first)
+        return
+    if plan.mirrors and plan.install:
         page.heading("plan.mirrors")
     for mirror in plan.mirrors:
         page.write(page.catalogue.say("plan.where", why=page.catalogue.text(mirror.why), url=mirror.url), indent="    ", first="  - ")

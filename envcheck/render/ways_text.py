@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from envcheck.model.finding import Remedy
+from envcheck.model.finding import Finding, Remedy, Severity
 from envcheck.model.plan import Plan
 from envcheck.model.ways import Way
 from envcheck.render.catalogue import Catalogue
@@ -19,6 +19,23 @@ from envcheck.render.stack_text import stack_line
 FIRST_SCREEN = 3  # ways that stand there; more are for those who ask
 # Ways whose commands install the stack that they lead to, by their title.
 _INSTALLING = frozenset(f"way.{name}" for name in ("environment", "interpreter", "wheel", "release", "gpus"))
+
+# What to know before typing, besides why a way stands where it stands.
+_TO_MIND = frozenset(
+    f"way.why.{name}"
+    for name in (
+        "image-basis",
+        "image-mirror",
+        "image-inside",
+        "image-platform",
+        "shared-driver",
+        "kernel-too-old",
+        "secure-boot",
+        "unverified",
+        "no-commands",
+        "no-system",
+    )
+)
 
 
 def lead(plan: Plan) -> Way | None:
@@ -38,19 +55,34 @@ def is_setting(line: str) -> bool:
 
 def by_hand(way: Way) -> tuple[Remedy, ...]:
     """What has to be done on the host before anything is installed or started, in order; the way's own part carries its title."""
-    steps = [step for step in way.first if not step.commands or not all(map(is_setting, step.commands))]
+    steps = tuple(step for step in way.first if step not in beside(way) and not _only_settings(step.commands))
     left = tuple(line for line in way.commands if line not in image_lines(way))
-    if installs(way) or way.kind == "hardware" or (way.image and not left and way.commands):
-        return tuple(steps)
-    if left and all(map(is_setting, left)):
-        return tuple(steps)
+    if installs(way) or way.kind == "hardware" or way.title.key == "way.installed" or (way.image and way.commands and not left):
+        return steps
+    if _only_settings(left) or (way.kind == "setting" and not left):
+        return steps
     return (*steps, Remedy("service", way.title, left, way.cost.root))
+
+
+def beside(way: Way) -> tuple[Remedy, ...]:
+    """What goes along with a way and is no command: an argument of the server, say."""
+    return tuple(step for step in way.first if step.kind == "setting" and not step.commands)
 
 
 def variables(way: Way) -> tuple[str, ...]:
     """The shell lines that set or remove variables for the server."""
     lines = [line for step in way.first for line in step.commands if is_setting(line)]
     return (*lines, *(line for line in way.commands if is_setting(line)))
+
+
+def _only_settings(lines: Sequence[str]) -> bool:
+    return bool(lines) and all(map(is_setting, lines))
+
+
+def cured(findings: Sequence[Finding], way: Way | None, catalogue: Catalogue) -> set[str]:
+    """The ways out of errors, and what goes along with a way: where ways are shown all of it stands among them."""
+    remedies = [remedy for finding in findings if finding.severity is Severity.ERROR for remedy in finding.remedies]
+    return {catalogue.text(remedy.note) for remedy in (*remedies, *(way.first if way else ()))}
 
 
 def cost_parts(way: Way, catalogue: Catalogue) -> list[str]:
@@ -89,17 +121,18 @@ def write_costs(page: Page, way: Way, indent: str) -> None:
         page.say("way.loses", indent, role="caution", what=page.catalogue.text(lost))
 
 
-def write_why(page: Page, way: Way, indent: str) -> None:
-    """Why it stands where it stands, and what to mind."""
+def write_why(page: Page, way: Way, indent: str, *, full: bool = True) -> None:
+    """Why it stands where it stands, unless `full` only what to mind before typing."""
     for why in way.why:
-        page.write(page.catalogue.text(why), indent + "  ", first=indent + "- ", role="faint")
+        minded = why.key in _TO_MIND
+        if full or minded:
+            page.write(page.catalogue.text(why), indent + "  ", first=indent + "- ", role="caution" if minded else "faint")
 
 
 def write_commands(page: Page, way: Way, indent: str, plan: Plan | None = None) -> None:
     """What to mend first, then the way's own commands; `plan` = the one whose server the container of this way starts."""
-    besides = [step for step in way.first if step.kind == "setting" and not step.commands]
     for step in way.first:
-        if step not in besides:
+        if step not in beside(way):
             write_remedy(page, step, indent)
     own = image_lines(way) if plan else ()
     for line in way.commands:
@@ -107,8 +140,7 @@ def write_commands(page: Page, way: Way, indent: str, plan: Plan | None = None) 
             page.shell(line, indent)
     if plan and own:
         write_image(page, plan, way, indent)
-    for step in besides:
-        page.say("ways.first-note", indent, note=page.catalogue.text(step.note))
+    write_beside(page, way, indent)
 
 
 def write_image(page: Page, plan: Plan, way: Way, indent: str = "    ") -> None:
@@ -120,6 +152,12 @@ def write_image(page: Page, plan: Plan, way: Way, indent: str = "    ") -> None:
         page.shell(" ".join((*run[0], *run[1])), indent)
     if plan.serve is None:
         page.say("plan.container-model", indent, role="faint")
+
+
+def write_beside(page: Page, way: Way, indent: str) -> None:
+    """What goes along with the commands."""
+    for step in beside(way):
+        page.say("ways.first-note", indent, note=page.catalogue.text(step.note))
 
 
 def write_way(page: Page, way: Way, number: int, *, commands: bool, full: bool = False) -> None:
