@@ -6,10 +6,12 @@ import msgspec
 
 from envcheck.model.plan import PLAN_SCHEMA, Plan
 from envcheck.render.catalogue import Catalogue
+from envcheck.render.host_steps import host_steps
 from envcheck.render.jsonout import plan_out
-from envcheck.render.shell import MARKER, install_script, serve_script
+from envcheck.render.shell import MARKER, install_script, run_script, serve_script
 
-NAMES = ("install.sh", "serve.sh", "plan.json")  # every name a plan may write
+STEPS = "HOST-STEPS.txt"  # no script: nobody but a person carries it out
+NAMES = (STEPS, "install.sh", "serve.sh", "run.sh", "plan.json")  # every name a plan may write
 HEAD_BYTES = 512  # of a file, which tell whose it is
 
 
@@ -22,11 +24,13 @@ class PlanFile(msgspec.Struct, frozen=True):
 
 
 def plan_files(plan: Plan, catalogue: Catalogue, version: str) -> tuple[PlanFile, ...]:
-    """`install.sh`, `serve.sh` where the plan has them, and `plan.json`, which holds all of it."""
-    files = []
-    for name, script in (("install.sh", install_script(plan, catalogue, version)), ("serve.sh", serve_script(plan, catalogue, version))):
-        if script is not None:
-            files.append(PlanFile(name, script.encode("utf-8", "replace"), 0o755))
+    """What to do by hand first, `install.sh`, `serve.sh`, `run.sh`, as far as the plan has them, and `plan.json`, which holds all of it."""
+    scripts = {"install.sh": install_script, "serve.sh": serve_script, "run.sh": run_script}
+    made = {name: script for name, make in scripts.items() if (script := make(plan, catalogue, version)) is not None}
+    files = [PlanFile(name, script.encode("utf-8", "replace"), 0o755) for name, script in made.items()]
+    steps = host_steps(plan, catalogue, version, tuple(made))
+    if steps is not None:
+        files.insert(0, PlanFile(STEPS, steps.encode("utf-8", "replace"), 0o644))
     document = msgspec.json.format(msgspec.json.encode(plan_out(plan, catalogue)), indent=2) + b"\n"
     return (*files, PlanFile("plan.json", document, 0o644))
 

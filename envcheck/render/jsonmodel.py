@@ -11,6 +11,7 @@ from envcheck.model.budget import FailureKind, KvCache, PerGpu, SizeVerdict
 from envcheck.model.finding import RemedyKind, Severity, Verdict
 from envcheck.model.host import HostReport
 from envcheck.model.stack import StackAdvisories
+from envcheck.model.ways import Pin, WayKind
 
 WRITTEN_SCHEMA = "envcheck.written/1"
 SIZE_SCHEMA = "envcheck.size/1"
@@ -79,6 +80,51 @@ class StackOut(msgspec.Struct, frozen=True):
     driver_needed: str | None
     warnings: list[ClashOut]
     advisories: StackAdvisories | None = None
+
+
+class CostOut(msgspec.Struct, frozen=True):
+    """What a way costs; `download_mib` = what is known of the download, `download_more` = there is more than that."""
+
+    root: bool
+    reboot: bool
+    shared: bool
+    download_mib: int | None
+    download_more: bool
+    lost: list[str]
+
+
+class ImageOut(msgspec.Struct, frozen=True):
+    """A container image; `environment` = what it must be started with, `mirror` = where it is pulled from instead."""
+
+    reference: str
+    release: str
+    cuda: str
+    compat: bool
+    environment: dict[str, str]
+    basis: str
+    mirror: str | None
+
+
+class WayOut(msgspec.Struct, frozen=True):
+    """One way round what keeps the request from running.
+
+    `after` = the host's facts that it changes, by dotted path as `--set` takes them, and `asks` the release to ask about then: together
+    the question whose verdict is `proof` (null = its result cannot be stated as facts). `first` = what is mended before, `breaks` = wishes
+    that it does not honour.
+    """
+
+    kind: WayKind
+    title: str
+    commands: list[str]
+    stack: StackOut | None
+    image: ImageOut | None
+    cost: CostOut
+    first: list[RemedyOut]
+    after: dict[str, Any]
+    asks: str | None
+    proof: Verdict | None
+    breaks: list[Pin]
+    why: list[str]
 
 
 class StepOut(msgspec.Struct, frozen=True):
@@ -163,7 +209,10 @@ class SizeOut(msgspec.Struct, frozen=True):
 
 
 class PlanOut(msgspec.Struct, frozen=True):
-    """A whole plan: every file of it can be written again from this."""
+    """A whole plan: every file of it can be written again from this.
+
+    `ways` = all ways to what was asked for, least intrusive first, the first the one planned; `choice` = why this release and not the next.
+    """
 
     schema: str
     stack: StackOut | None
@@ -177,6 +226,8 @@ class PlanOut(msgspec.Struct, frozen=True):
     findings: list[FindingOut]
     environment_dir: str
     notes: list[str]
+    ways: list[WayOut] = []
+    choice: list[str] = []
 
 
 class WrittenOut(msgspec.Struct, frozen=True):

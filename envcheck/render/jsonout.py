@@ -7,19 +7,22 @@ from collections.abc import Iterable
 from msgspec import UNSET
 
 from envcheck.model.budget import SizeResult
-from envcheck.model.finding import Finding
+from envcheck.model.finding import Finding, Remedy
 from envcheck.model.plan import InstallRecipe, MirrorChoice, Plan, ServeConfig, Setting
 from envcheck.model.report import CheckReport
 from envcheck.model.stack import Clash, Stack
+from envcheck.model.ways import Cost, ImageUse, Way
 from envcheck.render.catalogue import Catalogue
 from envcheck.render.commands import line
 from envcheck.render.jsonmodel import (
     AccountOut,
     CheckOut,
     ClashOut,
+    CostOut,
     FactOut,
     FailureOut,
     FindingOut,
+    ImageOut,
     InstallOut,
     MirrorOut,
     PlanOut,
@@ -30,6 +33,7 @@ from envcheck.render.jsonmodel import (
     StackOut,
     StepOut,
     SuggestionOut,
+    WayOut,
 )
 from envcheck.render.serve_text import serve_argv
 from envcheck.render.undecided_text import undecided_sentence
@@ -44,7 +48,7 @@ def findings_out(findings: Iterable[Finding], catalogue: Catalogue) -> list[Find
             title=catalogue.title(finding.code),
             detail=catalogue.text(finding.detail),
             evidence=finding.evidence,
-            remedies=[RemedyOut(way.kind, list(way.commands), way.needs_root, catalogue.text(way.note)) for way in finding.remedies],
+            remedies=[_remedy(remedy, catalogue) for remedy in finding.remedies],
             sources=list(finding.sources),
             origin=finding.origin,
             facts=[FactOut(fact.path, fact.value, fact.source) for fact in finding.facts],
@@ -52,6 +56,10 @@ def findings_out(findings: Iterable[Finding], catalogue: Catalogue) -> list[Find
         )
         for finding in findings
     ]
+
+
+def _remedy(remedy: Remedy, catalogue: Catalogue) -> RemedyOut:
+    return RemedyOut(remedy.kind, list(remedy.commands), remedy.needs_root, catalogue.text(remedy.note))
 
 
 def clash_out(clash: Clash, catalogue: Catalogue, release: str | None = None) -> ClashOut:
@@ -97,6 +105,33 @@ def _serve(serve: ServeConfig, catalogue: Catalogue) -> ServeOut:
     return ServeOut(serve.model, _settings(serve.settings, catalogue), _settings(serve.environment, catalogue), line(serve_argv(serve)))
 
 
+def _cost(cost: Cost, catalogue: Catalogue) -> CostOut:
+    lost = [catalogue.text(lost) for lost in cost.lost]
+    return CostOut(cost.root, cost.reboot, cost.shared, cost.download_mib, cost.download_more, lost)
+
+
+def _image(image: ImageUse) -> ImageOut:
+    return ImageOut(**{name: getattr(image, name) for name in ImageOut.__struct_fields__})
+
+
+def way_out(way: Way, catalogue: Catalogue) -> WayOut:
+    """A way with its sentences."""
+    return WayOut(
+        kind=way.kind,
+        title=catalogue.text(way.title),
+        commands=list(way.commands),
+        stack=stack_out(way.stack, catalogue) if way.stack else None,
+        image=_image(way.image) if way.image else None,
+        cost=_cost(way.cost, catalogue),
+        first=[_remedy(remedy, catalogue) for remedy in way.first],
+        after=way.after,
+        asks=way.asks,
+        proof=way.proof,
+        breaks=list(way.breaks),
+        why=[catalogue.text(why) for why in way.why],
+    )
+
+
 def plan_out(plan: Plan, catalogue: Catalogue) -> PlanOut:
     """A plan with its sentences."""
     return PlanOut(
@@ -114,6 +149,8 @@ def plan_out(plan: Plan, catalogue: Catalogue) -> PlanOut:
         findings=findings_out(plan.findings, catalogue),
         environment_dir=plan.environment_dir,
         notes=[catalogue.text(note) for note in plan.notes],
+        ways=[way_out(way, catalogue) for way in plan.ways],
+        choice=[catalogue.text(reason) for reason in plan.choice],
     )
 
 

@@ -74,7 +74,7 @@ def written_text(plan: Plan, paths: Sequence[str], catalogue: Catalogue, paint: 
     for path in steps:
         page.command(["cat", path])
     for path in scripts:
-        page.command([*(["env", "MODEL=NAME"] if path.endswith("run.sh") and plan.serve is None else []), "bash", path])
+        page.command([*(["MODEL=NAME"] if path.endswith("run.sh") and plan.serve is None else []), "bash", path])
     return page.finish()
 
 

@@ -6,19 +6,24 @@ A comment cannot be left: it is one line by construction, whatever the names in 
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Iterable
 
 from envcheck.model.plan import InstallRecipe, Plan, ServeConfig, Setting
 from envcheck.planning.serve import ADDRESS, PORT
 from envcheck.render.catalogue import Catalogue, clean
-from envcheck.render.commands import broken, quote
+from envcheck.render.commands import broken, laid, line, quote, words
+from envcheck.render.container import argument, image_lines, run_words, settings_of
 from envcheck.render.layout import wrap
 from envcheck.render.serve_text import serve_argv, unfit
+from envcheck.render.ways_text import lead, variables
 
 MARKER = "Written by envcheck"  # a file with this in its head is ours and may be written anew
 _COMMENT_WIDTH = 100
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 _SAFE_LISTENING = (("--host", ADDRESS, "plan.serve.host"), ("--port", PORT, "plan.serve.port"))
+# A value that may stand as it was given: plain characters, or a list before what the variable holds already.
+_PLAIN_EXPORT = re.compile(r"export [A-Za-z_]\w*=(?:[\w./:,+@%=-]|\$\{[A-Z_]+:\+:\$[A-Z_]+\})*\Z", re.ASCII)
 _HERE = 'here=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd)'
 
 
@@ -52,9 +57,34 @@ def _exports(settings: Iterable[Setting], catalogue: Catalogue) -> list[str]:
     return [*lines, ""] if lines else []
 
 
+def safe_setting(told: str) -> str | None:
+    """A shell line that only sets or removes variables, its values quoted anew; None where it might do more."""
+    if _PLAIN_EXPORT.match(told):
+        return told
+    try:
+        command, *rest = shlex.split(told)
+    except ValueError:
+        return None
+    pairs = [word.partition("=") for word in rest]
+    if command not in ("export", "unset") or not rest or set("$`") & set(told) or not all(_VARIABLE.match(name) for name, _, _ in pairs):
+        return None
+    if command == "unset":
+        return line((command, *rest)) if not any(sign for _, sign, _ in pairs) else None
+    return "export " + " ".join(f"{name}={quote(value)}" for name, _, value in pairs) if all(sign for _, sign, _ in pairs) else None
+
+
+def _of_the_way(plan: Plan, catalogue: Catalogue) -> list[str]:
+    """The variables that the planned way sets."""
+    first = lead(plan)
+    told = variables(first) if first else ()
+    lines = comment(catalogue.say("shell.way-variables")) if told else []
+    for each in told:
+        lines += [safe] if (safe := safe_setting(each)) else comment(catalogue.say("shell.left-out", line=each))
+    return [*lines, ""] if lines else []
+
+
 def _argument(setting: Setting, catalogue: Catalogue) -> list[str]:
-    words = [setting.flag] if setting.value is None else [setting.flag, setting.value]
-    return [*comment(catalogue.text(setting.why), "  "), "  " + " ".join(quote(word) for word in words)]
+    return [*comment(catalogue.text(setting.why), "  "), "  " + line(argument(setting))]
 
 
 def _listening(serve: ServeConfig, catalogue: Catalogue) -> list[str]:
@@ -67,14 +97,15 @@ def _listening(serve: ServeConfig, catalogue: Catalogue) -> list[str]:
 
 
 def serve_script(plan: Plan, catalogue: Catalogue, version: str) -> str | None:
-    """`serve.sh`: the environment, then `vllm serve` in place of the shell. None where the plan serves nothing."""
-    serve = plan.serve
-    if serve is None:
+    """`serve.sh`: the environment, then `vllm serve` in place of the shell. None where the plan serves nothing, or from an image."""
+    serve, first = plan.serve, lead(plan)
+    if serve is None or (first and first.image):
         return None
     lines = _head(catalogue, "shell.serve-head", version)
     if unfit(plan):
         lines += [*comment(catalogue.say("shell.does-not-fit")), ""]
     lines += [*_environment_dir(plan), ""]
+    lines += _of_the_way(plan, catalogue)
     lines += _exports(serve.environment, catalogue)
     lines += ["arguments=("]
     for setting in serve.settings:
@@ -94,9 +125,9 @@ def _steps(recipe: InstallRecipe, catalogue: Catalogue) -> list[str]:
 
 
 def install_script(plan: Plan, catalogue: Catalogue, version: str) -> str | None:
-    """`install.sh`: uv where it is there, else pip. None where the plan installs nothing."""
-    recipes = {recipe.tool: recipe for recipe in plan.install if recipe.steps}
-    if not recipes:
+    """`install.sh`: uv where it is there, else pip. None where the plan installs nothing, or runs an image."""
+    recipes, first = {recipe.tool: recipe for recipe in plan.install if recipe.steps}, lead(plan)
+    if not recipes or (first and first.image):
         return None
     lines = _head(catalogue, "shell.install-head", version)
     if not plan.environment_dir.startswith("/"):
@@ -107,4 +138,31 @@ def install_script(plan: Plan, catalogue: Catalogue, version: str) -> str | None
     else:
         (recipe,) = recipes.values()
         lines += [line.removeprefix("  ") for line in _steps(recipe, catalogue)]
+    return "\n".join(lines) + "\n"
+
+
+def run_script(plan: Plan, catalogue: Catalogue, version: str) -> str | None:
+    """`run.sh`: pulls the image that is planned and starts the server in it. None where no image is planned that is started here."""
+    way = lead(plan)
+    serve = None if unfit(plan) else plan.serve
+    run = run_words(way, serve) if way else None
+    if way is None or run is None or any(clean(line) != line for line in image_lines(way)):
+        return None
+    head, behind = run
+    lines = _head(catalogue, "shell.run-head", version)
+    if unfit(plan):
+        lines += [*comment(catalogue.say("shell.does-not-fit")), ""]
+    if plan.serve is None:
+        lines += comment(catalogue.say("shell.run-model"))
+    for why in way.why:
+        lines += comment(catalogue.text(why))
+    for pull in image_lines(way)[:-1]:
+        lines += laid(words(pull), _COMMENT_WIDTH)
+    lines += ["", "arguments=("]
+    if serve:
+        for setting in settings_of(serve):
+            lines += _argument(setting, catalogue)
+    else:
+        lines += [f"  {word}" for word in behind]
+    lines += [")", "", *laid(["exec", *head, '"${arguments[@]}"', '"$@"'], _COMMENT_WIDTH)]
     return "\n".join(lines) + "\n"
