@@ -12,7 +12,7 @@ class Tower(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
 
     `norm_vectors` 2 = norms with a bias; `merger` = patches are merged by two matrices, `two-layer` and `one-layer` = a plain projector;
     `outer_norms` = norms before and after the layers; `head` = a pooling layer that the checkpoint holds and vLLM leaves out;
-    `deepstack` = the configuration names layers that have a merger of their own.
+    `deepstack` = layers that have a merger of their own where the configuration names none.
     """
 
     norms: int = 2
@@ -30,7 +30,7 @@ class Tower(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     projector: Literal["merger", "two-layer", "one-layer", "merged-two-layer", "patch-merger"] = "merger"
     projector_biases: bool = True
     projector_norm: Literal["none", "input", "input-plain"] = "none"
-    deepstack: bool = False
+    deepstack: int = 0
     head: bool = False
 
 
@@ -58,11 +58,11 @@ class Structure(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
     embedding_norms: int = 0
     segments: bool = False
     pooler: bool = False
+    encoder_only: bool = False
     sinks: bool = False
     expert_biases: bool = False
     router_correction: bool = False
     shared_gate: bool = False
-    no_head: bool = False
     cross_attention: bool = False
     relative_positions: bool = False
     shared_first_norm: bool = False

@@ -32,6 +32,7 @@ class Card(msgspec.Struct, frozen=True, kw_only=True):
 class SizingInputs(msgspec.Struct, frozen=True, kw_only=True):
     """One question. `weights_gib` = GiB a GPU as measured; `weights_bytes` = the whole checkpoint; both win over the configuration.
 
+    `release_told` False = nobody named the release and none is installed, so that what its log would print is anybody's guess.
     `first_start` False = compiled code of an earlier run is cached. `ram_bytes` = host memory. `flashinfer` = that package is installed.
     """
 
@@ -41,6 +42,7 @@ class SizingInputs(msgspec.Struct, frozen=True, kw_only=True):
     weights_gib: float | None = None
     card: Card = Card()
     release: Version | None = None
+    release_told: bool = True
     engine: Engine | None = None
     serve_args: Mapping[str, Any] = {}
     environment: Mapping[str, str] = {}

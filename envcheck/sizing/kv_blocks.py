@@ -36,6 +36,7 @@ class Pool(msgspec.Struct, frozen=True):
     context_ranks: int
     state_pages: int
     layout: KvLayout
+    encoder_tokens: int = 0
 
     def blocks(self, kv_bytes: float) -> int:
         """Whole blocks in so much memory."""
@@ -74,6 +75,8 @@ class Pool(msgspec.Struct, frozen=True):
         if group.keeps == "state":
             return self.state_pages
         size = group.block_size * self.context_ranks
+        if group.keeps == "cross":
+            return math.ceil(self.encoder_tokens / size)
         if group.keeps == "window":
             return math.ceil(min(self.window - 1 + self.flight, context) / size) + 1
         if group.keeps == "chunk":
@@ -81,8 +84,8 @@ class Pool(msgspec.Struct, frozen=True):
         return math.ceil(context / size)
 
 
-def pool(layers: Sequence[CacheLayers], settings: Settings, layout: KvLayout, window: int) -> Pool:
-    """The pool of one rank."""
+def pool(layers: Sequence[CacheLayers], settings: Settings, layout: KvLayout, window: int, encoder_tokens: int = 0) -> Pool:
+    """The pool of one rank; `encoder_tokens` = of an encoder's output, which cross attention keeps for a request."""
     flight = settings.batched_tokens * (layout.window_flight_async if settings.asynchronous is not False else layout.window_flight)
     pages = layout.recurrent_pages_with_prefix_caching if settings.prefix_caching else 1
     kinds = {layer.keeps for layer in layers}
@@ -91,7 +94,7 @@ def pool(layers: Sequence[CacheLayers], settings: Settings, layout: KvLayout, wi
         groups: tuple[Group, ...] = (Group("all", 1, settings.block_size),) if layers else ()
     else:
         block_bytes, groups = _grouped(layers, settings.block_size, layout)
-    return Pool(block_bytes, groups, window, flight, settings.context_ranks, pages, layout)
+    return Pool(block_bytes, groups, window, flight, settings.context_ranks, pages, layout, encoder_tokens)
 
 
 def _grouped(layers: Sequence[CacheLayers], block_size: int, layout: KvLayout) -> tuple[float, tuple[Group, ...]]:

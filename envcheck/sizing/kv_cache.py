@@ -9,10 +9,11 @@ import msgspec
 
 from envcheck.model.memoryfacts import KvFormat, KvLayout
 from envcheck.sizing.layers import LayerGroup
+from envcheck.sizing.rank import stage_layers
 from envcheck.sizing.settings import Settings
 from envcheck.sizing.spec import Dimensions, dtype_bytes
 
-Keeps = Literal["all", "window", "chunk", "state"]
+Keeps = Literal["all", "window", "chunk", "state", "cross"]
 _SPARSE_LATENT_BYTES = 656  # one token of fp8_ds_mla: 512 values, 4 scales, 64 rotary values in 16 bit
 _PACKED_STATE_BYTES = 584  # a state of compressed attention: 448 values in 8 bit, 64 rotary values in 16, 8 scales
 _INDEX_BLOCK = 128  # values of the sparse-attention indexer that share one single-precision scale
@@ -28,12 +29,15 @@ class CacheLayers(msgspec.Struct, frozen=True):
 
 
 def cache_layers(dims: Dimensions, settings: Settings, layout: KvLayout, formats: Sequence[KvFormat]) -> tuple[CacheLayers, ...]:
-    """What every kind of layer keeps, on one rank of one stage."""
+    """What every kind of layer keeps, on one rank of the stage with the most layers; nothing in a model that only encodes."""
+    if dims.family.structure.encoder_only:
+        return ()
+    share = max(stage_layers(dims.layer_count, settings.stages)) / max(1, dims.layer_count)
     found: dict[tuple[Keeps, float, float], float] = {}
     for group in dims.layers:
         for need in _needs(dims, group, settings, layout, formats):
             key = (need.keeps, need.bytes_per_token, need.state_bytes)
-            found[key] = found.get(key, 0.0) + need.count / settings.stages
+            found[key] = found.get(key, 0.0) + need.count * share
     drafts = settings.draft_layers if found else 0
     layers = [CacheLayers(keeps, count, each, state) for (keeps, each, state), count in found.items()]
     return _with_drafts(layers, drafts)
@@ -41,7 +45,7 @@ def cache_layers(dims: Dimensions, settings: Settings, layout: KvLayout, formats
 
 def bytes_per_token(layers: Sequence[CacheLayers]) -> float:
     """What one more token of context takes while no window is full."""
-    return sum(layer.count * layer.bytes_per_token for layer in layers)
+    return sum(layer.count * layer.bytes_per_token for layer in layers if layer.keeps != "cross")
 
 
 def _with_drafts(layers: list[CacheLayers], drafts: int) -> tuple[CacheLayers, ...]:
@@ -74,7 +78,12 @@ def _needs(dims: Dimensions, group: LayerGroup, settings: Settings, layout: KvLa
     edges = min(group.count, form.plain_edge_layers) if form else 0
     plain = CacheLayers(keeps, edges, float(heads * (head_dim + value_dim) * settings.dtype_bytes))
     packed = CacheLayers(keeps, group.count - edges, heads * row_bytes(form, head_dim, settings))
-    return [need for need in (plain, packed) if need.count]
+    needs = [need for need in (plain, packed) if need.count]
+    if dims.family.structure.cross_attention and dims.encoder:
+        needs += [msgspec.structs.replace(need, keeps="cross") for need in needs]
+    if layer.mixer == "parallel" and dims.recurrent:
+        needs.append(CacheLayers("state", group.count, 0.0, state_bytes(dims, settings)))
+    return needs
 
 
 def _compressed(dims: Dimensions, group: LayerGroup, ratio: int, layout: KvLayout) -> list[CacheLayers]:

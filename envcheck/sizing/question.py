@@ -16,7 +16,7 @@ from envcheck.sizing.inputs import SizingInputs
 from envcheck.sizing.kv_blocks import Pool, pool
 from envcheck.sizing.kv_cache import cache_layers
 from envcheck.sizing.quantization import WeightFormat, weight_format
-from envcheck.sizing.rank import Rank
+from envcheck.sizing.rank import Rank, stage_layers
 from envcheck.sizing.release import MemoryTable, Rules
 from envcheck.sizing.runner import runner_of
 from envcheck.sizing.settings import Settings, settings_of
@@ -50,16 +50,19 @@ class Question(msgspec.Struct, frozen=True):
 
     @property
     def stages(self) -> list[Rank]:
-        """The pipeline stages that differ: the first and the last."""
+        """The pipeline stages that differ: the first, the one with the most layers, and the last."""
         settings = self.settings
         shared = settings.tensor_ranks * (settings.replicas if settings.expert_parallel else 1)
+        parts, count = stage_layers(self.dims.layer_count, settings.stages), max(1, self.dims.layer_count)
         last = settings.stages - 1
-        return [Rank(settings.tensor_ranks, shared, stage, settings.stages) for stage in ([0, last] if last else [0])]
+        shown = dict.fromkeys([0, *([parts.index(max(parts))] if max(parts) > parts[0] else []), last])
+        return [Rank(settings.tensor_ranks, shared, stage, settings.stages, parts[stage] / count) for stage in shown]
 
     def pool(self) -> Pool:
         """How KV memory is dealt out on one rank."""
         layers = cache_layers(self.dims, self.settings, self.rules.kv_layout, self.rules.facts.kv_formats)
-        return pool(layers, self.settings, self.rules.kv_layout, self.dims.window)
+        encoded = self.dims.encoder.positions if self.dims.encoder else 0
+        return pool(layers, self.settings, self.rules.kv_layout, self.dims.window, encoded)
 
     def weights(self, rank: Rank) -> float | None:
         """Bytes of weights on a rank: as measured, else computed, scaled to the checkpoint where that is known; None = not known."""
@@ -69,7 +72,7 @@ class Question(msgspec.Struct, frozen=True):
         if self.dims.missing or not self.form.known:
             whole = self.inputs.weights_bytes
             return max(0.0, whole / rank.ranks / rank.stages - offload) if whole else None
-        terms = weight_terms(self.dims, rank, self.form, self._text_weights(), self.settings.pooling)
+        terms = weight_terms(self.dims, rank, self.form, self._text_weights(), self.settings.pooling, self.settings.batched_tokens)
         return max(0.0, terms.total * self._checkpoint_scale() - offload)
 
     def _text_weights(self) -> bool:

@@ -76,6 +76,7 @@ class Sizer:
             weights_gib=weights if weights is not None and 0 < weights < 1 << 20 else None,
             card=self.card(host),
             release=release,
+            release_told=bool(request.vllm) or _has_package(host, "vllm") or bool(host.container),
             engine=_engine(request.engine) or _engine(engine),
             serve_args=request.serve_args,
             environment=host.environment if isinstance(host.environment, dict) else {},

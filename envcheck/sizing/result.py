@@ -88,7 +88,8 @@ def _kv(question: Question, found: Outcome | None) -> KvCache:
         return KvCache(bytes_per_token=round(plain, 1) or None, tokens=0 if found else None, max_concurrency=0.0 if found else None)
     context = question.settings.context
     tokens = found.pool.tokens(found.blocks, context)
-    printed = tokens and not question.settings.blocks and question.inputs.release is not None
+    told = question.inputs.release is not None and question.inputs.release_told
+    printed = tokens and not question.settings.blocks and told
     each = found.ranks[0].kv / tokens if printed else plain
     return KvCache(round(each, 1), tokens, round(found.pool.concurrency(found.blocks, context), 2))
 

@@ -13,7 +13,7 @@ from envcheck.sizing.fields import as_number, flag, integer, items, mapping, num
 from envcheck.sizing.inputs import SizingInputs
 from envcheck.sizing.quantization import model_dtype_bytes
 from envcheck.sizing.release import Rules
-from envcheck.sizing.spec import Dimensions
+from envcheck.sizing.spec import Dimensions, answers_with_vectors
 
 _POOLING_NAMES = ("embedding", "reranker", "reward", "classification", "crossencoder")
 _LENGTH_UNITS = {"k": 1000, "K": 1024, "m": 10**6, "M": 1 << 20}
@@ -152,7 +152,7 @@ def _pooling(inputs: SizingInputs, args: Mapping[str, Any], dims: Dimensions) ->
     if runner != "auto":
         return True
     named = inputs.model.lower()
-    return dims.architecture.endswith(("ForSequenceClassification", "Model")) or any(part in named for part in _POOLING_NAMES)
+    return answers_with_vectors(dims.architecture) or any(part in named for part in _POOLING_NAMES)
 
 
 def _sizes(args: Mapping[str, Any], compilation: Mapping[str, Any]) -> tuple[int, ...] | None:

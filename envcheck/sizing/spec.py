@@ -129,7 +129,7 @@ class Dimensions(msgspec.Struct, frozen=True, kw_only=True):
             recurrent=recurrent,
             vision=vision_of(config, hidden),
             encoder=encoder_of(text, intermediate, positions),
-            headless=family.structure.no_head or answers_with_vectors(_architecture(config)),
+            headless=family.structure.encoder_only or answers_with_vectors(_architecture(config)),
             layer_embedding=integer(text, "hidden_size_per_layer_input", least=0, most=1 << 16) or 0,
             layer_vocab=integer(text, "vocab_size_per_layer_input", most=1 << 26) or vocab,
             relative_buckets=integer(text, "relative_attention_num_buckets", most=1 << 16) or 0,

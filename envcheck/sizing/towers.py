@@ -16,6 +16,14 @@ def vision_elements(dims: Dimensions) -> float:
     return _described(dims.vision, dims, tower) if tower else _plain(dims.vision, dims)
 
 
+def deepstack_levels(dims: Dimensions) -> int:
+    """Layers of the vision tower that feed the language model besides the last, as the configuration or else its class says."""
+    tower, source = dims.family.structure.tower, mapping(dims.config, "vision_config")
+    if tower is None or not tower.deepstack:
+        return 0
+    return len(items(source, "deepstack_visual_indexes")) if "deepstack_visual_indexes" in source else tower.deepstack
+
+
 def _plain(vision: Vision, dims: Dimensions) -> float:
     """The large matrices alone."""
     merged = vision.hidden * vision.merge**2
@@ -61,8 +69,7 @@ def _projectors(vision: Vision, dims: Dimensions, tower: Tower, norm: int) -> fl
     if tower.projector == "merger":
         wide = vision.hidden * vision.merge**2
         merger = wide**2 + wide + wide * vision.output + vision.output
-        deep = len(items(mapping(dims.config, "vision_config"), "deepstack_visual_indexes")) if tower.deepstack else 0
-        return merger + norm + deep * (merger + wide * tower.norm_vectors)
+        return merger + norm + deepstack_levels(dims) * (merger + wide * tower.norm_vectors)
     wide = vision.hidden * (vision.merge**2 if tower.projector == "merged-two-layer" else 1)
     bias = vision.output if tower.projector_biases else 0
     second = 0 if tower.projector == "one-layer" else vision.output**2 + bias

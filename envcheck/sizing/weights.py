@@ -14,6 +14,7 @@ from envcheck.sizing.layer_weights import layer_tensors
 from envcheck.sizing.quantization import WeightFormat
 from envcheck.sizing.rank import Rank
 from envcheck.sizing.spec import Dimensions
+from envcheck.sizing.towers import deepstack_levels
 from envcheck.sizing.vectors import biased, last, norm_elements, once
 
 _VOCABULARY_MULTIPLE = 64  # rows of embedding and head are padded to this
@@ -38,10 +39,14 @@ class WeightTerms(msgspec.Struct, frozen=True):
         return float(sum(msgspec.structs.astuple(self)))
 
 
-def weight_terms(dims: Dimensions, rank: Rank, form: WeightFormat, text_only: bool = False, pooling: bool = False) -> WeightTerms:
-    """Bytes by part on one rank."""
+def weight_terms(
+    dims: Dimensions, rank: Rank, form: WeightFormat, text_only: bool = False, pooling: bool = False, batched_tokens: int = 0
+) -> WeightTerms:
+    """Bytes by part on one rank; `batched_tokens` = rows of the buffers that some models keep for their encoder's outputs."""
     rows = -(-dims.vocab // _VOCABULARY_MULTIPLE) * _VOCABULARY_MULTIPLE
-    return _terms(dims, rank, form, rows, text_only, pooling or dims.headless, loaded=True)
+    terms = _terms(dims, rank, form, rows, text_only, pooling or dims.headless, loaded=True)
+    deep = 0 if text_only else deepstack_levels(dims)
+    return msgspec.structs.replace(terms, encoder=terms.encoder + deep * batched_tokens * dims.hidden * form.plain)
 
 
 def checkpoint_bytes(dims: Dimensions, form: WeightFormat) -> float:

@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import msgspec
 import pytest
+from packaging.version import Version
 
+from envcheck.sizing.inputs import SizingInputs
 from envcheck.sizing.kv_cache import bytes_per_token, cache_layers, state_bytes
 from envcheck.sizing.question import ask
 from envcheck.sizing.result import size
+
+
+def tiny(name, **serve):
+    """A model whose configuration the real library wrote: 8 heads of 8 values, 2 of them for keys, unless the test says otherwise."""
+    fixture = json.loads((Path(__file__).parent / "shapes" / f"{name}.json").read_text(encoding="utf-8"))
+    return SizingInputs(config=fixture["config"], release=Version("0.19.0"), serve_args=serve)
 
 
 def per_token(question):
@@ -114,3 +125,40 @@ def test_a_window_costs_its_tokens_those_in_flight_and_one_block(inputs, table):
     # Half of gpt-oss's layers see 128 tokens; the scheduler reserves ceil((128 - 1 + 2048) / 16) + 1 blocks beside the full layers' 8192.
     pool = ask(inputs("gpt-oss-20b", "0.10.2", max_num_batched_tokens=2048), table).pool()
     assert pool.request_blocks(131072) == 8192 + 136 + 1
+
+
+def test_a_release_that_nobody_named_says_nothing_of_what_it_prints(inputs, table):
+    # gpt-oss on a release that prints concurrency x length: half its layers keep a window, so a printed token costs far less than one more.
+    asked = inputs("gpt-oss-20b", "0.25.0", max_model_len=65536, max_num_batched_tokens=2048)
+    told, guessed = size(asked, table), size(msgspec.structs.replace(asked, release_told=False), table)
+    assert guessed.kv.bytes_per_token == 24 * 2 * 8 * 64 * 2
+    assert told.kv.bytes_per_token < 0.6 * guessed.kv.bytes_per_token
+    assert told.kv.max_concurrency == guessed.kv.max_concurrency
+
+
+def test_the_stage_with_the_most_layers_decides(inputs, table):
+    # 61 layers on four stages: 15, 15, 16, 15.
+    assert per_token(ask(inputs("deepseek-v3", pipeline_parallel_size=4), table)) == pytest.approx(16 * 576 * 2)
+    assert [round(rank.share * 61) for rank in ask(inputs("deepseek-v3", pipeline_parallel_size=4), table).stages] == [15, 16, 15]
+
+
+def test_cross_attention_keeps_the_encoders_output_beside(table):
+    # Three decoder layers of 4 heads of 16; the encoder gives 100 tokens, ceil(100 / 16) = 7 blocks a request, whatever it generates.
+    question = ask(tiny("whisper"), table)
+    pool = question.pool()
+    assert per_token(question) == 3 * 2 * 4 * 16 * 2
+    assert pool.block_bytes == 16 * per_token(question)
+    assert (pool.request_blocks(16), pool.request_blocks(48)) == (1 + 7, 3 + 7)
+
+
+def test_models_that_only_encode_cache_nothing(table):
+    assert ask(tiny("bert"), table).pool().request_bytes(128) == 0
+    assert ask(tiny("modernbert"), table).pool().request_bytes(8192) == 0
+
+
+def test_layers_of_attention_and_state_keep_both(table):
+    question = ask(tiny("falcon-h1"), table)
+    kept = {layer.keeps: layer for layer in cache_layers(question.dims, question.settings, question.rules.kv_layout, [])}
+    assert (kept["all"].count, kept["all"].bytes_per_token) == (3, 2 * 2 * 16 * 2)
+    # Convolution: 3 earlier inputs of 128 + 2 x 2 x 16 values; state: 8 heads of 16 x 16; all in 16 bit.
+    assert (kept["state"].count, kept["state"].state_bytes) == (3, (3 * (128 + 64) + 8 * 16 * 16) * 2)

@@ -115,3 +115,21 @@ def test_layers_that_do_not_divide_go_to_the_stages_before_the_last():
     assert stage_layers(62, 4) == [15, 16, 16, 15]
     assert stage_layers(63, 4) == [16, 16, 16, 15]
     assert stage_layers(3, 5) == [0, 1, 1, 1, 0]
+
+
+def test_deep_outputs_of_a_vision_tower_have_buffers_of_a_batch(facts):
+    # Logged: Qwen3-VL-30B-A3B on two H100 loads as 29.3115 GiB a rank, with 8,192 batched tokens; three buffers of 2,048 wide are 96 MiB.
+    text = {
+        "head_dim": 128, "hidden_size": 2048, "intermediate_size": 6144, "max_position_embeddings": 262144, "moe_intermediate_size": 768,
+        "num_attention_heads": 32, "num_experts": 128, "num_experts_per_tok": 8, "num_hidden_layers": 48, "num_key_value_heads": 4,
+        "vocab_size": 151936,
+    }  # fmt: skip
+    vision = {
+        "depth": 27, "hidden_size": 1152, "intermediate_size": 4304, "num_position_embeddings": 2304, "out_hidden_size": 2048,
+        "patch_size": 16, "spatial_merge_size": 2, "temporal_patch_size": 2,
+    }  # fmt: skip
+    dims = Dimensions.from_config({"model_type": "qwen3_vl_moe", "text_config": text, "vision_config": vision}, facts.families)
+    rank, form = Rank(ranks=2, expert_ranks=2), WeightFormat(2, 2, 2, 2, 2, 2)
+    kept = weight_terms(dims, rank, form, batched_tokens=8192)
+    assert kept.total - weight_terms(dims, rank, form).total == 96 * 2**20
+    assert kept.total / 2**30 == pytest.approx(29.3115, rel=0.001)
