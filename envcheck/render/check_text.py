@@ -10,7 +10,7 @@ from envcheck.model.finding import Finding, Verdict
 from envcheck.model.plan import Plan
 from envcheck.model.report import CheckReport
 from envcheck.render.catalogue import Catalogue
-from envcheck.render.findings_text import write_findings, write_remedy
+from envcheck.render.findings_text import as_said, write_findings, write_remedy
 from envcheck.render.host_line import SEPARATOR, host_line
 from envcheck.render.layout import wrap_parts
 from envcheck.render.page import Page
@@ -48,7 +48,7 @@ def check_text(report: CheckReport, catalogue: Catalogue, view: View, paint: Pai
         from envcheck.render.ways_page import write_blocked  # noqa: PLC0415  # a host where all is well never needs it
 
         write_blocked(page, report.plan, report.vllm if report.subject == "requested" else None, full=view.detail == "full")
-        said |= cured(report.findings, lead(report.plan), catalogue)
+        said |= cured(report.findings, report.plan.ways, catalogue)
     elif not unfit:  # nothing to install for a model that no setting makes fit
         _write_commands(page, report, view.detail == "full")
         _write_others(page, report, view.detail == "full")
@@ -121,7 +121,7 @@ def _write_obstacle(page: Page, finding: Finding, *, cured: bool) -> set[str]:
     page.write(detail, indent="  ")
     for remedy in () if cured else finding.remedies[:1]:
         write_remedy(page, remedy, "  ")
-    return {detail, *(page.catalogue.text(remedy.note) for remedy in finding.remedies[:1])}
+    return {detail} if cured else {detail, *(as_said(remedy, page.catalogue) for remedy in finding.remedies[:1])}
 
 
 def _write_commands(page: Page, report: CheckReport, everything: bool) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Collection, Sequence
 import msgspec
 
 from envcheck.model.finding import Finding, Remedy, Severity
+from envcheck.render.catalogue import Catalogue
 from envcheck.render.page import Page
 from envcheck.render.paint import OF_SEVERITY
 
@@ -16,7 +17,7 @@ _INDENT = "    "
 def write_findings(page: Page, findings: Sequence[Finding], limit: int, verbose: bool, said: Collection[str] = ()) -> None:
     """At most `limit` findings (all with `verbose`, then with evidence and sources), and how many were held back.
 
-    `said` = sentences that stand on the page already: details and, without `verbose`, ways out that are not said again.
+    `said` = what stands on the page already: details and, without `verbose`, ways out (`as_said`) that are not said again.
     """
     if not findings:
         return
@@ -47,7 +48,7 @@ def _write_finding(page: Page, finding: Finding, verbose: bool, said: Collection
     # A note is worth a line; what to do about it comes with the rest.
     shortly = () if finding.severity is Severity.INFO else finding.remedies[:1]
     for remedy in finding.remedies if verbose else shortly:
-        if verbose or page.catalogue.text(remedy.note) not in said:
+        if verbose or as_said(remedy, page.catalogue) not in said:
             write_remedy(page, remedy, _INDENT)
     if finding.consequences:
         follows = tuple(page.catalogue.title(inner.code) for inner in finding.consequences)
@@ -70,6 +71,11 @@ def _write_grounds(page: Page, finding: Finding) -> None:
         page.write(page.catalogue.say("findings.evidence", evidence=evidence), _INDENT, role="faint")
     if finding.sources:
         page.write(page.catalogue.say("findings.sources", sources=finding.sources), _INDENT, role="faint")
+
+
+def as_said(remedy: Remedy, catalogue: Catalogue) -> str:
+    """What tells a way out from others: its sentence and its commands, since the same sentence may stand above other commands."""
+    return "\n".join((catalogue.text(remedy.note), *remedy.commands))
 
 
 def write_remedy(page: Page, remedy: Remedy, indent: str) -> None:

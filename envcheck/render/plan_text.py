@@ -12,7 +12,8 @@ from envcheck.model.plan import Plan
 from envcheck.model.stack import Stack
 from envcheck.model.text import Text
 from envcheck.render.catalogue import Catalogue
-from envcheck.render.findings_text import write_findings, write_remedy
+from envcheck.render.container import image_lines
+from envcheck.render.findings_text import as_said, write_findings, write_remedy
 from envcheck.render.page import Page
 from envcheck.render.paint import Paint, plain
 from envcheck.render.serve_text import served_as_said, unfit, write_reasons, write_serve
@@ -44,7 +45,7 @@ def plan_text(
     if brief:
         return page.finish()
     _write_install(page, plan)
-    if plan.install or plan.stack:
+    if _leads(plan):
         _write_serving(page, plan)
     limit = 99 if verbose else 5
     write_stacks(page, "check.alternatives", plan.alternatives, limit, marked=True)
@@ -95,13 +96,23 @@ def _write_head(page: Page, plan: Plan, doubt: Doubt, *, verbose: bool) -> set[s
     if plan.choice:
         sentences = " ".join(page.catalogue.text(reason) for reason in plan.choice)
         page.write(page.catalogue.say("plan.why", sentences=sentences), indent="  ", role="faint")
-    if plan.install or plan.stack:
+    if _leads(plan):
         _write_fit(page, plan)
         write_undecided(page, doubt.undecided, doubt.host)
     if first is None:
         return _write_obstacles(page, plan)
     write_host_first(page, plan, first)
-    return cured(plan.findings, None if plan.serve else first, page.catalogue)
+    return cured(plan.findings, plan.ways, page.catalogue)
+
+
+def _leads(plan: Plan) -> bool:
+    """Whether the plan leads to a vLLM that serves."""
+    return bool(plan.install or plan.stack or _in_image(plan))
+
+
+def _in_image(plan: Plan) -> bool:
+    first = lead(plan)
+    return first is not None and first.image is not None
 
 
 def _write_stack(page: Page, plan: Plan, stack: Stack, *, sure: bool) -> None:
@@ -140,7 +151,7 @@ def _write_obstacles(page: Page, plan: Plan) -> set[str]:
         detail = page.catalogue.text(finding.detail)
         page.write(detail, indent="  ")
         write_remedy(page, finding.remedies[0], "  ")
-        said |= {detail, page.catalogue.text(finding.remedies[0].note)}
+        said |= {detail, as_said(finding.remedies[0], page.catalogue)}
     return said
 
 
@@ -151,8 +162,9 @@ def _obstacle(finding: Finding) -> bool:
 def _write_install(page: Page, plan: Plan) -> None:
     first = lead(plan)
     if first and first.image:
-        page.heading("plan.container")
-        write_image(page, plan, first)
+        if image_lines(first):
+            page.heading("plan.container")
+            write_image(page, plan, first)
         return
     if plan.mirrors and plan.install:
         page.heading("plan.mirrors")
@@ -164,7 +176,8 @@ def _write_install(page: Page, plan: Plan) -> None:
 
 
 def _write_serving(page: Page, plan: Plan) -> None:
-    write_serve(page, plan)
+    if unfit(plan) or not _in_image(plan):
+        write_serve(page, plan)
     if not unfit(plan):
         write_reasons(page, plan)
     if plan.size:

@@ -158,11 +158,10 @@ def run_script(plan: Plan, catalogue: Catalogue, version: str) -> str | None:
         lines += comment(catalogue.text(why))
     for pull in image_lines(way)[:-1]:
         lines += laid(words(pull), _COMMENT_WIDTH)
-    lines += ["", "arguments=("]
-    if serve:
-        for setting in settings_of(serve):
-            lines += _argument(setting, catalogue)
-    else:
-        lines += [f"  {word}" for word in behind]
-    lines += [")", "", *laid(["exec", *head, '"${arguments[@]}"', '"$@"'], _COMMENT_WIDTH)]
+    given = (
+        [part for setting in settings_of(serve) for part in _argument(setting, catalogue)] if serve else [f"  {word}" for word in behind]
+    )
+    # An empty list counts as unset in the bash of older systems.
+    lines += ["", "arguments=(", *given, ")"] if given else []
+    lines += ["", *laid(["exec", *head, *(['"${arguments[@]}"'] if given else []), '"$@"'], _COMMENT_WIDTH)]
     return "\n".join(lines) + "\n"

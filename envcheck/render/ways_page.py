@@ -45,7 +45,9 @@ def write_blocked(page: Page, plan: Plan, release: str | None, *, full: bool) ->
     if plan.ways[1:]:
         page.heading("ways.others")
         write_ways(page, plan.ways, full=full)
-    if plan.ways[1:] and not full:
+    if full:
+        page.say("ways.proof-note", "  ", role="faint")
+    elif plan.ways[1:]:
         page.say("ways.more", "  ", role="faint", count=len(plan.ways), command=f"envcheck plan{asked} -v")
 
 

@@ -9,7 +9,7 @@ from envcheck.model.plan import Plan
 from envcheck.model.ways import Way
 from envcheck.render.catalogue import Catalogue
 from envcheck.render.container import image_lines, run_words
-from envcheck.render.findings_text import write_remedy
+from envcheck.render.findings_text import as_said, write_remedy
 from envcheck.render.host_line import SEPARATOR
 from envcheck.render.layout import WIDTH, wrap, wrap_parts
 from envcheck.render.page import Page
@@ -79,10 +79,14 @@ def _only_settings(lines: Sequence[str]) -> bool:
     return bool(lines) and all(map(is_setting, lines))
 
 
-def cured(findings: Sequence[Finding], way: Way | None, catalogue: Catalogue) -> set[str]:
-    """The ways out of errors, and what goes along with a way: where ways are shown all of it stands among them."""
-    remedies = [remedy for finding in findings if finding.severity is Severity.ERROR for remedy in finding.remedies]
-    return {catalogue.text(remedy.note) for remedy in (*remedies, *(way.first if way else ()))}
+def cured(findings: Sequence[Finding], ways: Sequence[Way], catalogue: Catalogue) -> set[str]:
+    """The ways out of findings (`as_said`) that the ways hold: those among their steps, and those of a clash, round which ways lead."""
+    from envcheck.planning.ways.prove import CLASHES  # noqa: PLC0415  # loaded where there are ways
+
+    said = {as_said(step, catalogue) for way in ways for step in way.first}
+    said |= {"\n".join((catalogue.text(way.title), *way.commands)) for way in ways}
+    clashes = [finding for finding in findings if finding.severity is Severity.ERROR and finding.code in CLASHES]
+    return said | {as_said(remedy, catalogue) for finding in clashes for remedy in finding.remedies}
 
 
 def cost_parts(way: Way, catalogue: Catalogue) -> list[str]:
@@ -91,7 +95,7 @@ def cost_parts(way: Way, catalogue: Catalogue) -> list[str]:
     parts = [say(f"way.kind.{way.kind}")]
     if way.kind != "hardware":
         parts += [say("way.cost.root")] if cost.root else [say("way.cost.no-root")] if way.kind != "driver" else []
-        parts += [say("way.cost.reboot")] if cost.reboot else []
+        parts += [say("way.cost.reboot")] if cost.reboot and way.kind != "reboot" else []
         parts += [say("way.cost.shared")] if cost.shared else []
         parts += list(_download(way, catalogue))
     return [*parts, say(f"way.proof.{way.proof.value}" if way.proof else "way.proof.none")]
