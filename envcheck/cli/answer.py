@@ -136,14 +136,20 @@ def model_of(request: Request, matrix: Matrix, asked: Common) -> ModelSpec:
 
     from envcheck.readers.model import Places, find_model
     from envcheck.system.real import RealSystem
+    from envcheck.system.store import FolderStore, NoStore, cache_folder
 
-    hub = next((mirror.url for mirror in matrix.mirrors("model-hub") if mirror.upstream), "")
+    hubs = matrix.mirrors("model-hub")
+    hub = next((mirror.url for mirror in hubs if mirror.upstream), "")
+    modelscope = next((mirror.url for mirror in hubs if mirror.id == "modelscope"), None)
     try:
         here = os.getcwd()
     except OSError:  # the folder was removed under us: nothing relative can be meant
         here = None
-    places = Places(hub, asked.offline, here)
-    spec = find_model(request.model or "", RealSystem(offline=asked.offline), matrix.model, places)
+    revision = request.serve_args.get("revision")
+    places = Places(hub, asked.offline, here, modelscope, revision if isinstance(revision, str) else None)
+    folder = cache_folder(os.environ)
+    store = FolderStore(folder) if folder else NoStore()
+    spec = find_model(request.model or "", RealSystem(offline=asked.offline), matrix.model, places, store)
     # A script may be started from anywhere and quotes what it names: a folder is named by its whole path.
     path = os.path.expanduser(spec.name) if spec.name.startswith("~") else spec.name
-    return msgspec.structs.replace(spec, name=os.path.abspath(path)) if os.path.isdir(path) else spec
+    return msgspec.structs.replace(spec, name=os.path.abspath(path)) if os.path.exists(path) else spec

@@ -9,29 +9,38 @@ from envcheck.model.fact import Found
 from envcheck.system.port import System
 
 _REVISION = re.compile(r"[0-9a-f]{40}")
+_BRANCH = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*(?:[./][A-Za-z0-9_-]+)*")  # no way up
 
 
-def downloaded(name: str, system: System) -> str | None:
-    """The folder of a downloaded model with its `config.json`; None where there is none. `name` = a valid repository name."""
+def downloaded(name: str, system: System, revision: str | None = None) -> str | None:
+    """The folder of a downloaded model with its `config.json`; None where there is none. `name` = a valid repository name.
+
+    ModelScope's cache holds one revision of a model and does not say which, so it answers only where none is asked for.
+    """
     environment = system.env()
     for cache in _hub_caches(environment):
-        snapshot = _snapshot(f"{cache}/models--{name.replace('/', '--')}", system)
+        snapshot = _snapshot(f"{cache}/models--{name.replace('/', '--')}", system, revision)
         if snapshot is not None:
             return snapshot
-    for cache in _modelscope_caches(environment):
-        for folder in (f"{cache}/models/{name}", f"{cache}/{name}"):
+    for cache in () if revision else _modelscope_caches(environment):
+        kept = name.replace(".", "___")  # how ModelScope writes a dot in a folder's name
+        for folder in (f"{cache}/models/{kept}", f"{cache}/{kept}", f"{cache}/models/{name}", f"{cache}/{name}"):
             if system.exists(f"{folder}/config.json"):
                 return folder
     return None
 
 
-def _snapshot(repository: str, system: System) -> str | None:
-    """The revision that `main` pointed to when it was downloaded."""
-    read = system.read(f"{repository}/refs/main", 64)
-    revision = read.value.decode("ascii", "replace").strip() if isinstance(read, Found) else ""
-    if not _REVISION.fullmatch(revision):
+def _snapshot(repository: str, system: System, revision: str | None) -> str | None:
+    """The commit that the revision, or else `main`, pointed to when it was downloaded."""
+    commit = revision or ""
+    if not _REVISION.fullmatch(commit):
+        if not _BRANCH.fullmatch(revision or "main"):
+            return None
+        read = system.read(f"{repository}/refs/{revision or 'main'}", 64)
+        commit = read.value.decode("ascii", "replace").strip() if isinstance(read, Found) else ""
+    if not _REVISION.fullmatch(commit):
         return None
-    folder = f"{repository}/snapshots/{revision}"
+    folder = f"{repository}/snapshots/{commit}"
     return folder if system.exists(f"{folder}/config.json") else None
 
 

@@ -11,12 +11,16 @@ import msgspec
 
 from envcheck.errors import CannotTellError, UsageError
 from envcheck.model.modelspec import ModelSource, ModelSpec
-from envcheck.readers.hub import Hub, fetch_model
+from envcheck.readers.hub import Hub, is_on
 from envcheck.readers.hub_cache import downloaded
-from envcheck.readers.model_folder import read_folder
+from envcheck.readers.model_folder import read_folder, read_gguf
 from envcheck.system.port import System
+from envcheck.system.store import NoStore, Store
 
 _NAME_LIMIT = 400  # characters of a path or name; repository names end at 96 + 96
+_GGUF = ".gguf"
+_OFFLINE = ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE")  # switches of the hub's own libraries, which vLLM heeds too
+_REVISION = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/-]{0,199}")
 _REPOSITORY = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,95}(?:/[A-Za-z0-9][A-Za-z0-9._-]{0,95})?")
 
 
@@ -39,6 +43,10 @@ class ModelCardLike(Protocol):
     def weights_bytes(self) -> int | None:
         """The whole checkpoint's bytes, where known."""
 
+    @property
+    def config_basis(self) -> str | None:
+        """What the configuration rests on where nobody read the published file."""
+
 
 Catalogue = Callable[[str], ModelCardLike | None]
 
@@ -46,37 +54,58 @@ Catalogue = Callable[[str], ModelCardLike | None]
 class Places(msgspec.Struct, frozen=True):
     """Where to look: `hub_url` the official hub (`HF_ENDPOINT` of the environment names another one); `offline` = ask nobody.
 
-    `working_dir` = where relative paths start, absolute; None = they are not looked for.
+    `working_dir` = where relative paths start, absolute; None = they are not looked for. `modelscope_url` = ModelScope, asked where
+    `VLLM_USE_MODELSCOPE` says so. `revision` = a branch, tag or commit, None = the newest.
     """
 
     hub_url: str
     offline: bool = False
     working_dir: str | None = None
+    modelscope_url: str | None = None
+    revision: str | None = None
 
 
-def find_model(name: str, system: System, catalogue: Catalogue, places: Places) -> ModelSpec:
+def find_model(name: str, system: System, catalogue: Catalogue, places: Places, store: Store | None = None) -> ModelSpec:
     """The configuration of a model by name or path.
 
     A catalogue entry that lacks fields is used only where the hub cannot be asked. Raises UsageError for a model that does not exist
     or is refused, CannotTellError where that cannot be told, InputError on a broken configuration.
     """
     wanted = checked_name(name)
-    folder = _folder(wanted, system, places) or (downloaded(wanted, system) if is_repository(wanted) else None)
-    if folder is not None:
-        return msgspec.structs.replace(read_folder(folder, system), name=wanted)
+    path = _folder(wanted, system, places)
+    if path is not None:
+        spec = read_gguf(path, system) if path.endswith(_GGUF) else read_folder(path, system)
+        return msgspec.structs.replace(spec, name=wanted)
+    copy = downloaded(wanted, system, places.revision) if is_repository(wanted) else None
+    if copy is not None:
+        return msgspec.structs.replace(read_folder(copy, system), name=wanted)
     card = catalogue(wanted)
-    if card is not None and (places.offline or not card.partial):
+    offline = places.offline or any(is_on(system.env(), switch) for switch in _OFFLINE)
+    if card is not None and (offline or not card.partial) and not places.revision:
         return _from_card(wanted, card)
     if not is_repository(wanted):
         raise UsageError("error.model-not-found", name=wanted)
-    if places.offline:
-        raise CannotTellError("error.model-offline", name=wanted)
+    if places.revision and not _REVISION.fullmatch(places.revision):
+        raise UsageError("error.model-revision-name", revision=_shown(places.revision))
+    return _asked(wanted, system, card, msgspec.structs.replace(places, offline=offline), store or NoStore())
+
+
+def _asked(name: str, system: System, card: ModelCardLike | None, places: Places, store: Store) -> ModelSpec:
+    """The model from the hub; where that cannot be asked, what it said earlier, else what the catalogue has."""
+    from envcheck.readers.hub_model import fetch_model, kept_model  # noqa: PLC0415 - not for a model that is here
+
+    hub = Hub.of(system.env(), places.hub_url, places.modelscope_url)
     try:
-        return fetch_model(wanted, system, Hub.of(system.env(), places.hub_url))
+        if places.offline:
+            raise CannotTellError("error.model-offline", name=name)
+        return fetch_model(name, system, hub, places.revision, store)
     except CannotTellError:
+        kept = kept_model(name, system, hub, places.revision, store)
+        if kept is not None:
+            return kept
         if card is None:
             raise
-        return _from_card(wanted, card)
+        return _from_card(name, card)
 
 
 def checked_name(name: str) -> str:
@@ -97,9 +126,10 @@ def _folder(name: str, system: System, places: Places) -> str | None:
     path = _expanded(name, system, places)
     if path is None:
         return None
-    if system.exists(f"{path}/config.json") or (name.startswith(("/", "./", "../", "~")) and system.exists(path)):
+    is_path = name.startswith(("/", "./", "../", "~"))
+    if system.exists(f"{path}/config.json") or ((is_path or path.endswith(_GGUF)) and system.exists(path)):
         return path
-    if name.startswith(("/", "./", "../", "~")):
+    if is_path:
         raise UsageError("error.model-path", path=name)
     return None
 
@@ -115,7 +145,8 @@ def _expanded(name: str, system: System, places: Places) -> str | None:
 
 
 def _from_card(name: str, card: ModelCardLike) -> ModelSpec:
-    return ModelSpec(name, card.config, ModelSource("catalogue", card.id), card.weights_bytes)
+    basis = "catalogue" if card.weights_bytes else None
+    return ModelSpec(name, card.config, ModelSource("catalogue", card.id, card.config_basis), card.weights_bytes, basis)
 
 
 def _shown(name: str) -> str:

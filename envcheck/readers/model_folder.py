@@ -1,15 +1,24 @@
-"""A model in a local folder: its `config.json`, and what its weights weigh."""
+"""A model in a local folder or a GGUF file: `config.json`, what is stated beside it, and the headers of the weight files."""
 
 from __future__ import annotations
 
-from envcheck.errors import CannotTellError, UsageError
+from typing import Any
+
+import msgspec
+
+from envcheck.errors import CannotTellError, InputError, UsageError
 from envcheck.model.fact import Absent, Found
-from envcheck.model.modelspec import ModelSource, ModelSpec
+from envcheck.model.modelspec import ModelSource, ModelSpec, StoredWeights
 from envcheck.readers.model_config import CONFIG_LIMIT, parse_config
-from envcheck.readers.safetensors import HEADER_LIMIT, INDEX_LIMIT, header_length, index_bytes, tensors_bytes
+from envcheck.readers.quantization_files import QUANTIZATION_FILES, with_quantization
+from envcheck.readers.safetensors import HEADER_LIMIT, INDEX_LIMIT, LENGTH_BYTES, file_tensors, header_length, index_bytes, index_files
+from envcheck.readers.tensors import Tensor, stored_weights
 from envcheck.system.port import System
 
+INDEX = "model.safetensors.index.json"
+_OLD_INDEX = "pytorch_model.bin.index.json"
 _MOST_FILES = 1024
+_NOT_THE_MODEL = ("consolidated", "adapter_model")  # the same weights under other names, and a part that is loaded on demand
 
 
 def read_folder(path: str, system: System) -> ModelSpec:
@@ -17,35 +26,90 @@ def read_folder(path: str, system: System) -> ModelSpec:
 
     Raises UsageError where it has no `config.json`, CannotTellError where that cannot be read, InputError where it is broken.
     """
-    place = f"{path.rstrip('/')}/config.json"
+    folder = path.rstrip("/")
+    place = f"{folder}/config.json"
     read = system.read(place, CONFIG_LIMIT + 1)
     if isinstance(read, Absent):
         raise UsageError("error.model-folder-no-config", path=path)
     if not isinstance(read, Found):
         raise CannotTellError("error.model-folder-unreadable", path=place, why=read.why)
-    return ModelSpec(path, parse_config(read.value, place), ModelSource("folder", path), weights_bytes(path, system))
+    config = with_quantization(parse_config(read.value, place), lambda: _stated(folder, system))
+    return with_weights(ModelSpec(path, config, ModelSource("folder", path)), folder_weights(folder, system), folder, system)
 
 
-def weights_bytes(path: str, system: System) -> int | None:
-    """The checkpoint's bytes: the index's total, else the headers of all safetensors files; None where neither tells."""
-    folder = path.rstrip("/")
-    index = system.read(f"{folder}/model.safetensors.index.json", INDEX_LIMIT)
-    total = index_bytes(index.value) if isinstance(index, Found) else None
-    if total is not None:
-        return total
-    files = system.glob(f"{_escaped(folder)}/*.safetensors", _MOST_FILES)
-    sizes = [file_bytes(file, system) for file in files]
-    return sum(size for size in sizes if size) if sizes and all(sizes) else None
+def with_weights(spec: ModelSpec, stored: StoredWeights | None, folder: str, system: System) -> ModelSpec:
+    """The model with its bytes: those of the headers, else the total that an index states."""
+    if stored is not None:
+        return msgspec.structs.replace(spec, weights_bytes=stored.total_bytes, weights_basis="headers", stored=stored)
+    for name in (INDEX, _OLD_INDEX):
+        read = system.read(f"{folder}/{name}", INDEX_LIMIT)
+        total = index_bytes(read.value) if isinstance(read, Found) else None
+        if total is not None:
+            return msgspec.structs.replace(spec, weights_bytes=total, weights_basis="index")
+    return spec
 
 
-def file_bytes(path: str, system: System) -> int | None:
-    """Bytes of the tensors of one file; two bounded reads: the header's length, the header."""
-    first = system.read(path, 8)
+def folder_weights(folder: str, system: System) -> StoredWeights | None:
+    """What the headers of all weight files say; None where one of them is missing or cannot be read, for a part is no size."""
+    files = [file_header(f"{folder}/{name}", system) for name in _weight_files(folder, system)]
+    known = [tensors for tensors in files if tensors is not None]
+    return stored_weights(known) if known and len(known) == len(files) else None
+
+
+def file_header(path: str, system: System) -> list[Tensor] | None:
+    """The tensors of one file; two bounded reads: the header's length, the header."""
+    first = system.read(path, LENGTH_BYTES)
     length = header_length(first.value) if isinstance(first, Found) else None
     if length is None:
         return None
-    read = system.read(path, min(length, HEADER_LIMIT) + 8)
-    return tensors_bytes(read.value) if isinstance(read, Found) else None
+    read = system.read(path, min(length, HEADER_LIMIT) + LENGTH_BYTES)
+    return file_tensors(read.value) if isinstance(read, Found) else None
+
+
+def read_gguf(path: str, system: System) -> ModelSpec:
+    """The model in a GGUF file that exists. Raises CannotTellError where it cannot be read, InputError where it is no such file."""
+    from envcheck.readers.gguf import GGUF_LIMIT, TooShortError, parse_gguf  # noqa: PLC0415 - few models are GGUF files
+    from envcheck.readers.gguf_config import config_of  # noqa: PLC0415 - the same
+
+    for limit in (1 << 20, 16 << 20, GGUF_LIMIT):
+        read = system.read(path, limit)
+        if not isinstance(read, Found):
+            raise CannotTellError("error.model-folder-unreadable", path=path, why=read.why)
+        try:
+            header = parse_gguf(read.value)
+        except TooShortError:
+            if len(read.value) < limit:
+                break
+            continue
+        if header is None:
+            break
+        stored = stored_weights([header.tensors])
+        spec = ModelSpec(path, config_of(header), ModelSource("folder", path))
+        return msgspec.structs.replace(spec, weights_bytes=stored.total_bytes or None, weights_basis="headers", stored=stored)
+    raise InputError("error.model-gguf", path=path)
+
+
+def _weight_files(folder: str, system: System) -> list[str]:
+    """The names of the files that are loaded: those the index names, else all that are there."""
+    read = system.read(f"{folder}/{INDEX}", INDEX_LIMIT)
+    named = index_files(read.value) if isinstance(read, Found) else ()
+    if named:
+        return list(named[:_MOST_FILES])
+    found = [path.rpartition("/")[2] for path in system.glob(f"{_escaped(folder)}/*.safetensors", _MOST_FILES)]
+    return [name for name in found if not name.startswith(_NOT_THE_MODEL)] or [name for name in found if not name.startswith("adapter")]
+
+
+def _stated(folder: str, system: System) -> list[dict[str, Any]]:
+    """What the files say that older tools wrote beside the configuration; a broken one says nothing."""
+    found = []
+    for name in QUANTIZATION_FILES:
+        read = system.read(f"{folder}/{name}", CONFIG_LIMIT)
+        if isinstance(read, Found):
+            try:
+                found.append(parse_config(read.value, name))
+            except InputError:
+                continue
+    return found
 
 
 def _escaped(path: str) -> str:

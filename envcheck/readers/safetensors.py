@@ -1,56 +1,102 @@
-"""How much the weights of a checkpoint weigh, from its index or from the headers of its files; the tensors are never read."""
+"""How much the weights of a checkpoint weigh, from its index or from the headers of its files; the tensors are never read.
+
+A file begins with the length of its header in eight bytes, little endian; the header is a JSON object that gives each tensor its type, its
+shape and where it begins and ends in the data behind it (the safetensors project's description of the format).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 import msgspec
 
-_LENGTH_BYTES = 8  # a safetensors file begins with the length of its header, little endian
+from envcheck.readers.tensors import Tensor
+
+LENGTH_BYTES = 8
 HEADER_LIMIT = 16 << 20  # bytes; headers of large files with many experts take a few MiB
 INDEX_LIMIT = 32 << 20  # bytes; the index names every tensor
 _MOST = 1 << 50  # bytes no checkpoint reaches
+_MOST_DIMENSIONS = 16
+_MOST_NAME = 1024
+
+
+class _Listed(msgspec.Struct):
+    """A tensor in a header, or `__metadata__`, which has none of these."""
+
+    dtype: str = ""
+    shape: list[int] = []
+    data_offsets: tuple[int, int] | None = None
+
+
+class _Metadata(msgspec.Struct):
+    total_size: float | int | None = None
+
+
+class _Index(msgspec.Struct):
+    metadata: _Metadata | None = None
+    weight_map: dict[str, str] = {}
 
 
 def index_bytes(data: bytes) -> int | None:
     """`metadata.total_size` of a `model.safetensors.index.json`; None where it says none."""
-    try:
-        index = msgspec.json.decode(data)
-    except (msgspec.MsgspecError, UnicodeError, RecursionError):
-        return None
-    metadata = index.get("metadata") if isinstance(index, dict) else None
-    total = metadata.get("total_size") if isinstance(metadata, dict) else None
-    if isinstance(total, bool) or not isinstance(total, (int, float)) or not 0 < total < _MOST:
-        return None
-    return int(total)
+    index = _index(data)
+    total = index.metadata.total_size if index and index.metadata else None
+    return int(total) if total is not None and 0 < total < _MOST else None
+
+
+def index_files(data: bytes) -> tuple[str, ...]:
+    """The files that an index names, sorted; none where it is no index or names anything but files beside it."""
+    index = _index(data)
+    names = sorted(set(index.weight_map.values())) if index else []
+    return tuple(names) if all(map(_is_file_name, names)) else ()
 
 
 def header_length(data: bytes) -> int | None:
     """Length of the header that follows the first eight bytes; None where they are no such length."""
-    if len(data) < _LENGTH_BYTES:
+    if len(data) < LENGTH_BYTES:
         return None
-    length = int.from_bytes(data[:_LENGTH_BYTES], "little")
+    length = int.from_bytes(data[:LENGTH_BYTES], "little")
     return length if 2 <= length <= HEADER_LIMIT else None
+
+
+def file_tensors(data: bytes) -> list[Tensor] | None:
+    """The tensors that the header of one file lists; `data` = the file's first bytes.
+
+    None where it is no such file, or its tensors overlap or leave holes, which the format forbids.
+    """
+    length = header_length(data)
+    if length is None or len(data) < LENGTH_BYTES + length:
+        return None
+    try:
+        header = msgspec.json.decode(data[LENGTH_BYTES : LENGTH_BYTES + length], type=dict[str, _Listed])
+    except (msgspec.MsgspecError, UnicodeError, RecursionError):
+        return None
+    header.pop("__metadata__", None)
+    return _in_order(header)
 
 
 def tensors_bytes(data: bytes) -> int | None:
     """Bytes of all tensors that the header of one file lists; `data` = the file's first bytes. None where it is no such file."""
-    length = header_length(data)
-    if length is None or len(data) < _LENGTH_BYTES + length:
-        return None
+    return sum(tensor.size_bytes for tensor in file_tensors(data) or ()) or None
+
+
+def _in_order(header: dict[str, _Listed]) -> list[Tensor] | None:
+    found: list[Tensor] = []
+    reached = 0
+    for name, listed in sorted(header.items(), key=lambda item: item[1].data_offsets or (-1, -1)):
+        begin, end = listed.data_offsets or (-1, -1)
+        if begin != reached or not begin <= end < _MOST or len(listed.shape) > _MOST_DIMENSIONS or len(name) > _MOST_NAME:
+            return None
+        found.append(Tensor(name, listed.dtype[:32], tuple(listed.shape), end - begin))
+        reached = end
+    return found
+
+
+def _index(data: bytes) -> _Index | None:
     try:
-        header = msgspec.json.decode(data[_LENGTH_BYTES : _LENGTH_BYTES + length])
+        return msgspec.json.decode(data, type=_Index)
     except (msgspec.MsgspecError, UnicodeError, RecursionError):
         return None
-    if not isinstance(header, dict):
-        return None
-    ends = [_end(tensor) for name, tensor in header.items() if name != "__metadata__" and isinstance(tensor, Mapping)]
-    return max(ends, default=0) or None
 
 
-def _end(tensor: Mapping[str, Any]) -> int:
-    """Where a tensor ends in the data that follows the header: the last one's end is the size of all."""
-    offsets = tensor.get("data_offsets")
-    end = offsets[1] if isinstance(offsets, list) and len(offsets) == 2 else 0
-    return end if isinstance(end, int) and not isinstance(end, bool) and 0 <= end < _MOST else 0
+def _is_file_name(name: str) -> bool:
+    """Whether a name can only mean a file beside the index."""
+    return 0 < len(name) <= 255 and name.isprintable() and "/" not in name and "\\" not in name and not name.startswith(".")

@@ -25,6 +25,7 @@ class Card(msgspec.Struct, frozen=True):
     config: dict[str, object]
     partial: bool = False
     weights_bytes: int | None = None
+    config_basis: str | None = "unverified"
 
 
 def nothing(name):
@@ -94,6 +95,7 @@ def test_the_catalogue_comes_before_the_hub(host):
     card = Card(NAME, {"hidden_size": 3584}, weights_bytes=5)
     spec = find_model(NAME.lower(), system, only(card), ONLINE)
     assert (spec.source.kind, spec.source.place, spec.weights_bytes, system.asked) == ("catalogue", NAME, 5, [])
+    assert spec.source.basis == "unverified"
 
 
 def test_an_entry_that_lacks_fields_comes_after_the_hub(host, answer):
@@ -124,8 +126,8 @@ def test_a_hub_without_an_index(host, answer):
         (404, UsageError, "error.model-unknown", ExitCode.USAGE),
         (401, UsageError, "error.model-gated", ExitCode.USAGE),
         (403, UsageError, "error.model-gated", ExitCode.USAGE),
-        (500, CannotTellError, "error.model-not-asked", ExitCode.UNKNOWN),
-        (429, CannotTellError, "error.model-not-asked", ExitCode.UNKNOWN),
+        (500, CannotTellError, "error.model-hub-broken", ExitCode.UNKNOWN),
+        (429, CannotTellError, "error.model-rate-limited", ExitCode.UNKNOWN),
         (302, CannotTellError, "error.model-not-asked", ExitCode.UNKNOWN),
     ],
 )
@@ -144,10 +146,30 @@ def test_a_hub_that_cannot_be_asked(host):
     assert caught.value.text.key == "error.model-offline"
 
 
-@pytest.mark.parametrize(("body", "truncated"), [(b"<html>", False), (b"[]", False), (CONFIG, True)])
+@pytest.mark.parametrize(("body", "truncated"), [(b"{", False), (b"[]", False), (CONFIG, True)])
 def test_a_broken_configuration_from_the_hub(host, answer, body, truncated):
     with pytest.raises(InputError):
         find_model(NAME, host(answers={url("config.json"): answer(200, body, truncated)}), nothing, ONLINE)
+
+
+def test_a_page_is_no_configuration(host, answer):
+    with pytest.raises(CannotTellError) as caught:
+        find_model(NAME, host(answers={url("config.json"): answer(200, b"\n<!DOCTYPE html><p>sign in</p>")}), nothing, ONLINE)
+    assert caught.value.text.key == "error.model-hub-page"
+
+
+@pytest.mark.parametrize(
+    ("said", "key"),
+    [
+        (b"Entry not found", "error.model-no-file"),
+        (b"Invalid rev id: v9", "error.model-revision"),
+        (b"Repository not found", "error.model-unknown"),
+    ],
+)
+def test_what_is_missing_is_said_in_the_hub_s_words(host, answer, said, key):
+    with pytest.raises(UsageError) as caught:
+        find_model(NAME, host(answers={url("config.json"): answer(404, said)}), nothing, ONLINE)
+    assert caught.value.text.key == key
 
 
 @pytest.mark.parametrize(
