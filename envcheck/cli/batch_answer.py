@@ -110,14 +110,19 @@ class Answerer:
 
     def _plan_out(self, host: HostReport, judgement: Judgement, request: Request, size: SizeResult | None) -> PlanOut:
         """The plan as `envcheck plan` has it: the model sized for the release and the settings that are planned, asked for or not."""
+        from datetime import date
+
         from envcheck.cli.answer import environment_of, planned_size
         from envcheck.cli.memory import known_spec
         from envcheck.planning.plan import make_plan
         from envcheck.planning.stack import choose_stack
         from envcheck.planning.ways.enumerate import with_ways
+        from envcheck.planning.wishes import checked
         from envcheck.render.jsonout import plan_out
 
-        choice, spec = choose_stack(judgement, self._matrix, request), known_spec(request, self._matrix)
+        checked(request.pins)
+        choice = choose_stack(judgement, self._matrix, request, date.today())
+        spec = known_spec(request, self._matrix)
         directory = environment_of(host, choice)
         choice = with_ways(choice, judgement, self._matrix, request, directory)
         planned = planned_size(host, self._matrix, request, spec, judgement, choice) if spec else size

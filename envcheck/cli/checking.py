@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from envcheck.cli.asked import Common
 from envcheck.cli.output import json_out, schema_out, to_stdout
 from envcheck.errors import ExitCode
 
+if TYPE_CHECKING:
+    from envcheck.cli.wishes import Wishes
 
-def check(asked: Common, vllm: str | None = None, model: str | None = None) -> int:
+
+def check(asked: Common, vllm: str | None = None, model: str | None = None, wished: Wishes | None = None) -> int:
     """Probe, judge, and say what to do; the exit status is the verdict."""
     if asked.schema:
         from envcheck.model.report import CHECK_SCHEMA
@@ -21,7 +26,8 @@ def check(asked: Common, vllm: str | None = None, model: str | None = None) -> i
 
     system = this_machine(asked)
     matrix = load_matrix(asked)
-    report = answer(load_host(asked, matrix, system), matrix, Request(vllm=vllm, model=model), asked)
+    request = Request(vllm=vllm, model=model)
+    report = answer(load_host(asked, matrix, system), matrix, wished.on(request) if wished else request, asked)
     if asked.output == "json":
         from envcheck.render.jsonout import check_out
 

@@ -2,14 +2,35 @@
 
 from __future__ import annotations
 
+import re
+
 import msgspec
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 
+from envcheck.errors import UsageError
 from envcheck.matrix.release import Release
 from envcheck.model.request import Pins
 from envcheck.model.versions import numbers
 from envcheck.rules.check import Judgement
 from envcheck.rules.survey import Choice
+
+_LONE = re.compile(r"\d{1,3}\.\d{1,3}(\.\d{1,3})?", re.ASCII)
+
+
+def checked(pins: Pins) -> Pins:
+    """The wishes as they are. Raises UsageError for a torch that is no specifier and an interpreter that is no version."""
+    if pins.torch is not None and _specifier(pins.torch) is None:
+        raise UsageError("error.pin-torch", text=pins.torch[:100])
+    if pins.python is not None and _LONE.fullmatch(pins.python) is None:
+        raise UsageError("error.pin-python", text=pins.python[:100])
+    return pins
+
+
+def _specifier(text: str) -> SpecifierSet | None:
+    try:
+        return SpecifierSet(text if any(sign in text for sign in "<>=!~") else f"=={text}", prereleases=True)
+    except InvalidSpecifier:
+        return None
 
 
 def in_wanted_python(judgement: Judgement) -> Judgement:
@@ -23,11 +44,8 @@ def in_wanted_python(judgement: Judgement) -> Judgement:
 
 def torch_kept(wanted: str, release: Release) -> bool:
     """Whether the torch of a release is one that the user wants kept; a specifier that is none holds for nothing."""
-    try:
-        asked = SpecifierSet(wanted if any(sign in wanted for sign in "<>=!~") else f"=={wanted}", prereleases=True)
-    except InvalidSpecifier:
-        return False
-    return release.torch_pin is not None and asked.contains(release.torch_pin, prereleases=True)
+    asked = _specifier(wanted)
+    return asked is not None and release.torch_pin is not None and asked.contains(release.torch_pin, prereleases=True)
 
 
 def python_kept(wanted: str, python: str) -> bool:

@@ -9,6 +9,7 @@ import pytest
 
 from envcheck.cli.asked import Common
 from envcheck.cli.plain import plain_check
+from envcheck.cli.wishes import Wishes
 
 SWITCHES = ("--json", "-v", "--verbose", "-q", "--quiet", "--offline")
 LINES = [[*head, *words] for head in ([], ["check"]) for count in (0, 1, 2, 3) for words in product(SWITCHES, repeat=count)]
@@ -21,8 +22,9 @@ def parsed(words: list[str], monkeypatch: pytest.MonkeyPatch) -> Common:
 
     seen: list[Common] = []
 
-    def note(asked: Common, vllm: str | None = None, model: str | None = None) -> int:
+    def note(asked: Common, vllm: str | None, model: str | None, wished: Wishes) -> int:
         seen.append(asked)
+        assert wished == Wishes()
         assert vllm is None
         assert model is None
         return 0

@@ -9,6 +9,7 @@ import click
 from envcheck.cli.asked import Common
 from envcheck.cli.options import SERVE_SETTINGS, common, own_options, said
 from envcheck.cli.output import json_out, schema_out, to_stdout
+from envcheck.cli.wishes import Wishes, wishes
 from envcheck.errors import ExitCode, UsageError
 
 if TYPE_CHECKING:
@@ -21,8 +22,9 @@ if TYPE_CHECKING:
 @click.option("--vllm", callback=said, metavar="SPEC", help="Plan this vLLM: a release, `0.19`, `>=0.8,<0.10` or `latest`.")
 @click.option("--model", callback=said, metavar="NAME", help="The model to serve: hub id or local folder.")
 @click.option("-o", "--output", "folder", callback=said, metavar="DIR", help="Write install.sh, serve.sh and plan.json there.")
+@wishes
 @common()
-def command(asked: Common, serve_words: tuple[str, ...], vllm: str | None, model: str | None, folder: str | None) -> int:
+def command(asked: Common, serve_words: tuple[str, ...], vllm: str | None, model: str | None, folder: str | None, wished: Wishes) -> int:
     """Plan the install and the serve command for this host (or --host). Arguments of `vllm serve` may follow; they are kept."""
     if asked.schema:
         from envcheck.model.plan import PLAN_SCHEMA
@@ -39,7 +41,8 @@ def command(asked: Common, serve_words: tuple[str, ...], vllm: str | None, model
     if serve_args and not model:
         raise UsageError("error.no-model")
     matrix = load_matrix(asked)
-    report = answer(load_host(asked, matrix), matrix, Request(vllm=vllm, model=model, serve_args=serve_args), asked)
+    request = wished.on(Request(vllm=vllm, model=model, serve_args=serve_args))
+    report = answer(load_host(asked, matrix), matrix, request, asked, ways=True)
     if report.plan is None:
         return int(ExitCode.UNKNOWN)
     if folder:
