@@ -56,7 +56,8 @@ def ways_of(
         found.append(_nothing_to_do(chosen.stack, judgement))
     if not found and context.goal is not None:
         # Nothing leads to what is wanted: then to whatever else runs.
-        found = [_giving_up(way, request) for way in _settled(msgspec.structs.replace(context, goal=None), chosen)]
+        free = msgspec.structs.replace(context, goal=None, request=msgspec.structs.replace(request, vllm=None))
+        found = [_giving_up(way, request) for way in _settled(free, chosen)]
     return tuple(worth_it(ranked(found, matrix), matrix, mends=_CURES) or (_last_resort(context),))
 
 
