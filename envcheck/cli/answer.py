@@ -149,7 +149,13 @@ def model_of(request: Request, matrix: Matrix, asked: Common) -> ModelSpec:
     places = Places(hub, asked.offline, here, modelscope, revision if isinstance(revision, str) else None)
     folder = cache_folder(os.environ)
     store = FolderStore(folder) if folder else NoStore()
-    spec = find_model(request.model or "", RealSystem(offline=asked.offline), matrix.model, places, store)
+    system = RealSystem(offline=asked.offline)
+    spec = find_model(request.model or "", system, matrix.model, places, store)
+    if any(key in request.serve_args for key in ("speculative_config", "speculative_model", "lora_modules")):
+        from envcheck.readers.beside import with_beside
+
+        other = msgspec.structs.replace(places, revision=None)
+        spec = with_beside(spec, request.serve_args, system, lambda name: find_model(name, system, matrix.model, other, store), here)
     # A script may be started from anywhere and quotes what it names: a folder is named by its whole path.
     path = os.path.expanduser(spec.name) if spec.name.startswith("~") else spec.name
     return msgspec.structs.replace(spec, name=os.path.abspath(path)) if os.path.exists(path) else spec
