@@ -25,12 +25,6 @@ def allocated(n_bytes: float) -> float:
     return segment if segment - plain <= _KEPT_REST else plain
 
 
-def matrix(elements: float, each: float) -> list[float]:
-    """The tensors of one weight matrix in bytes: the values, and scales and zero points where a format has them; `each` bytes a weight."""
-    values = int(each * 8) / 8
-    return [elements * values, elements * (each - values)] if each > values else [elements * each]
-
-
 def total(tensors: Iterable[float], loaded: bool) -> float:
     """Bytes of tensors in the allocator, or in a file."""
     return sum(map(allocated, tensors)) if loaded else sum(tensors)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import msgspec
 
-from envcheck.sizing.allocator import matrix
 from envcheck.sizing.layers import Layer
 from envcheck.sizing.quantization import WeightFormat
 from envcheck.sizing.rank import Rank
@@ -60,8 +59,9 @@ def attention_tensors(dims: Dimensions, layer: Layer, rank: Rank, form: WeightFo
         keys_and_values = 0
     else:
         keys_and_values = keys if layer.keys_are_values and not loaded else 2 * keys
-    merged = matrix(dims.hidden * (queries + keys_and_values), form.attention)
-    out = matrix(dims.hidden * dims.heads * head_dim / rank.ranks, form.attention)
+    columns = queries + keys_and_values
+    merged = form.tensors(dims.hidden * columns, form.attention, columns, 1 + keys_and_values // max(1, keys))
+    out = form.tensors(dims.hidden * dims.heads * head_dim / rank.ranks, form.attention, dims.hidden)
     return [*merged, *out, attention_vectors(dims, layer, rank.ranks) * form.plain]
 
 
@@ -79,7 +79,7 @@ def _latent(dims: Dimensions, rank: Rank, form: WeightFormat) -> list[float]:
     if mla.index_dim and mla.index_heads:
         sizes += [mla.index_heads * mla.index_dim * (mla.query_rank or dims.hidden), dims.hidden * (mla.index_dim + mla.index_heads)]
         vectors += 2 * mla.index_dim
-    return [n_bytes for size in sizes for n_bytes in matrix(size, form.attention)] + [vectors * form.plain]
+    return [n_bytes for size in sizes for n_bytes in form.tensors(size, form.attention)] + [vectors * form.plain]
 
 
 def _absorbed(dims: Dimensions, rank: Rank) -> list[float]:
@@ -93,7 +93,9 @@ def _recurrent(dims: Dimensions, rank: Rank, form: WeightFormat) -> list[float]:
     if cell is None:
         return []
     small = (cell.conv_width * (cell.taps + 1) + cell.vectors) / rank.ranks + cell.norms
-    inward, outward = (matrix(dims.hidden * width / rank.ranks, form.attention) for width in (cell.projection_in, cell.projection_out))
+    inward, outward = (
+        form.tensors(dims.hidden * width / rank.ranks, form.attention) for width in (cell.projection_in, cell.projection_out)
+    )
     return [*inward, *outward, small * form.plain]
 
 
@@ -103,7 +105,8 @@ def feed_forward_tensors(dims: Dimensions, width: int, each: float, rank: Rank, 
         return []
     one = dims.hidden * width / rank.ranks
     vectors = feed_forward_vectors(dims, width, rank.ranks) * form.plain
-    return [*matrix((dims.mlp_matrices - 1) * one, each), *matrix(one, each), vectors]
+    inputs = dims.mlp_matrices - 1
+    return [*form.tensors(inputs * one, each, inputs * width / rank.ranks, inputs), *form.tensors(one, each, dims.hidden), vectors]
 
 
 def expert_tensors(dims: Dimensions, rank: Rank, form: WeightFormat) -> list[float]:
@@ -113,7 +116,9 @@ def expert_tensors(dims: Dimensions, rank: Rank, form: WeightFormat) -> list[flo
         return []
     wide, inputs = _padded(experts.intermediate / rank.expert_ranks, form.pad_experts_to), _padded(experts.width, form.pad_inputs_to)
     one = experts.count * inputs * wide
-    matrices = [*matrix((dims.mlp_matrices - 1) * one, form.experts), *matrix(one, form.experts)]
+    merged = dims.mlp_matrices - 1
+    gates = form.tensors(merged * one, form.experts, merged * experts.count * wide, merged * experts.count)
+    matrices = [*gates, *form.tensors(one, form.experts, experts.count * inputs, experts.count)]
     latent = [dims.hidden * experts.width * form.dense] * 2 if experts.width != dims.hidden else []
     small = (dims.hidden * experts.count + expert_vectors(dims, rank.expert_ranks)) * form.plain
     return [*matrices, *latent, small]

@@ -13,13 +13,17 @@ from envcheck.model.units import GIB
 from envcheck.sizing.fields import flag, integer, items, mapping, word
 from envcheck.sizing.spec import Dimensions, dtype_bytes
 
-_SCALE_BITS = 16  # scales of grouped integer formats are half precision
+_SCALE_BITS = 16  # scales of integer and 8-bit formats are half precision
+_BYTE = 8  # bits of a scale of the 4-bit floating-point formats
+_GLOBAL_SCALE = 4  # bytes of the scale over those scales
+_SHAPE = 16  # bytes in which a packed matrix keeps its shape
 
 
 class WeightFormat(msgspec.Struct, frozen=True):
     """Bytes of one weight: `plain` where not quantized; the parts that a format may leave out; `name` None = not quantized.
 
-    `known` is False when the checkpoint is quantized in a way that its size does not follow from.
+    `per_output` and `per_matrix` = bytes that each output and each matrix of a quantized part has besides: scales, shapes. `known` is False
+    when the checkpoint is quantized in a way that its size does not follow from.
     """
 
     plain: float
@@ -33,6 +37,23 @@ class WeightFormat(msgspec.Struct, frozen=True):
     pad_inputs_to: int | None = None
     extra: float = 0.0
     known: bool = True
+    per_output: float = 0.0
+    per_matrix: float = 0.0
+
+    def tensors(self, elements: float, each: float, outputs: float = 0.0, matrices: int = 1) -> list[float]:
+        """The tensors, in bytes, of `matrices` matrices held as one: values, then scales and zero points; `each` bytes a weight."""
+        if each == self.plain:
+            return [elements * each]
+        values = int(each * 8) / 8
+        return [elements * values, elements * (each - values) + outputs * self.per_output + matrices * self.per_matrix]
+
+
+class Scales(msgspec.Struct, frozen=True):
+    """What a stated scheme costs: bits a weight with its share of scales and zero points, and bytes an output and a matrix."""
+
+    bits: float
+    per_output: float = 0.0
+    per_matrix: float = 0.0
 
 
 def weight_format(dims: Dimensions, asked: str | None, named: str, plain: float, formats: Sequence[QuantizationFormat]) -> WeightFormat:
@@ -46,10 +67,12 @@ def weight_format(dims: Dimensions, asked: str | None, named: str, plain: float,
     if name is None:
         return WeightFormat(plain, plain, plain, plain, plain, plain)
     found = _format(name, formats)
-    bits = _grouped_bits(config) or (found.bits if found else None)
-    if bits is None:
-        return WeightFormat(plain, plain, plain, plain, plain, plain, name, known=False)
-    return _with_exceptions(config, bits / 8, plain, WeightFormat(plain, plain, plain, plain, plain, plain, name), found)
+    scheme = _stated(config) or Scales(_grouped_bits(config) or (found.bits if found else 0.0))
+    whole = WeightFormat(plain, plain, plain, plain, plain, plain, name, known=scheme.bits > 0)
+    if not whole.known:
+        return whole
+    whole = msgspec.structs.replace(whole, per_output=scheme.per_output, per_matrix=scheme.per_matrix)
+    return _with_exceptions(config, scheme.bits / 8, plain, whole, found)
 
 
 def _with_exceptions(
@@ -60,17 +83,16 @@ def _with_exceptions(
     attention_skipped = not everywhere or bool(re.search(r"self_attn(?!\.\w*(norm|index))", _generic(skipped)))
     shared_skipped = not everywhere or "shared_expert" in _generic(skipped)
     dense_skipped = not everywhere or bool(re.search(r"mlp\S*(gate_up|up|down|\))\S*proj", _generic(skipped)))
-    return WeightFormat(
-        plain,
-        plain if attention_skipped else each,
-        plain if dense_skipped else each,
-        plain if shared_skipped else each,
-        each,
-        each if flag(config, "lm_head") else plain,
-        form.name,
-        found.pad_to if found else None,
-        found.pad_inputs_to if found else None,
-        found.extra_gib * GIB if found else 0.0,
+    return msgspec.structs.replace(
+        form,
+        attention=plain if attention_skipped else each,
+        dense=plain if dense_skipped else each,
+        shared=plain if shared_skipped else each,
+        experts=each,
+        head=each if flag(config, "lm_head") else plain,
+        pad_experts_to=found.pad_to if found else None,
+        pad_inputs_to=found.pad_inputs_to if found else None,
+        extra=found.extra_gib * GIB if found else 0.0,
     )
 
 
@@ -113,6 +135,32 @@ def _compressed(config: Mapping[str, Any]) -> str | None:
         return None
     names = {("float", 8): "fp8", ("float", 4): "nvfp4", ("int", 8): "w8a8"}
     return names.get((kind, bits), f"int{bits}")
+
+
+def _stated(config: Mapping[str, Any]) -> Scales | None:
+    """The cost of the one scheme that a compressed-tensors configuration spells out; None where it has several or is another format."""
+    weights = _weights_of(config)
+    bits, group = integer(weights, "num_bits", most=16), integer(weights, "group_size", most=1 << 20)
+    strategy, packed = word(weights, "strategy"), "pack" in (word(config, "format") or "")
+    if not bits or not strategy:
+        return None
+    zero = 0 if flag(weights, "symmetric") is not False else bits
+    if strategy == "tensor_group":
+        inputs = _inputs_of(config)
+        return Scales(bits + _BYTE / (group or 1), per_matrix=_GLOBAL_SCALE * (1 + bool(inputs)))
+    if strategy == "group" and group:
+        small = "float" in (word(weights, "type") or "")
+        shape = _SHAPE if packed and not small else 0
+        return Scales(bits + ((_BYTE if small else _SCALE_BITS) + zero) / group, per_matrix=shape)
+    if strategy == "block":
+        edges = [int(edge) for edge in items(weights, "block_structure") if isinstance(edge, int) and 0 < edge <= 1 << 16]
+        return Scales(bits + _SCALE_BITS / (edges[0] * edges[1])) if len(edges) == 2 else None
+    return Scales(float(bits), per_output=_SCALE_BITS / 8, per_matrix=_SHAPE if packed else 0) if strategy == "channel" else None
+
+
+def _inputs_of(config: Mapping[str, Any]) -> Mapping[str, Any]:
+    groups = [group for group in mapping(config, "config_groups").values() if isinstance(group, Mapping)]
+    return mapping(groups[0], "input_activations") if len(groups) == 1 else {}
 
 
 def _grouped_bits(config: Mapping[str, Any]) -> float | None:

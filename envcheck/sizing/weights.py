@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import msgspec
 
-from envcheck.sizing.allocator import matrix, total
+from envcheck.sizing.allocator import total
 from envcheck.sizing.encoders import encoder_bytes
 from envcheck.sizing.layer_weights import layer_tensors
 from envcheck.sizing.quantization import WeightFormat
@@ -57,7 +57,7 @@ def checkpoint_bytes(dims: Dimensions, form: WeightFormat) -> float:
 def _terms(dims: Dimensions, rank: Rank, form: WeightFormat, rows: int, text_only: bool, headless: bool, loaded: bool) -> WeightTerms:
     table = rows * dims.hidden / rank.ranks
     has_head = rank.is_last and not headless
-    head = matrix(table, form.head) if has_head and not (dims.tied and rank.is_first) else []
+    head = form.tensors(table, form.head) if has_head and not (dims.tied and rank.is_first) else []
     bias = [rows / rank.ranks * form.plain] if has_head and "h" in biased(dims.family.structure, dims.text) else []
     layers = [(group.count * rank.share, layer_tensors(dims, group.layer, rank, form, loaded)) for group in dims.layers]
     first = [table * form.plain, *per_layer_embedding(dims, rank, form), once(dims) * form.plain] if rank.is_first else []

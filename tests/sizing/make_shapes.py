@@ -1,6 +1,7 @@
 """Checkpoints of tiny random models as the real `transformers` writes them: configuration and the headers of the files, as fixtures.
 
-Run with a Python that has torch (any build) and transformers: `python make_shapes.py FOLDER [NAME ...]` writes one JSON a model.
+Run with a Python that has torch (any build), transformers and compressed-tensors: `python make_shapes.py FOLDER [NAME ...]` writes one
+JSON a model.
 """
 
 from __future__ import annotations
@@ -26,25 +27,45 @@ def headers(folder: Path) -> list[list[object]]:
     return sorted(found, key=str)
 
 
-def written(values: dict[str, Any], kind: str) -> dict[str, Any]:
-    """A model of this configuration, made with random weights, saved in bfloat16, and what its folder then holds."""
+def written(values: dict[str, Any], kind: str, scheme: str | None = None) -> dict[str, Any]:
+    """A model of this configuration, made with random weights, saved in bfloat16 or the scheme, and what its folder then holds."""
     import torch
     import transformers
 
     values = dict(values)
     config = transformers.AutoConfig.for_model(values.pop("model_type"), **values)
     model = getattr(transformers, kind).from_config(config).to(torch.bfloat16)
+    compressor = compressed(model, scheme) if scheme else None
     with tempfile.TemporaryDirectory() as place:
         model.save_pretrained(place)
+        if compressor:
+            compressor.update_config(place)
         said = json.loads((Path(place) / "config.json").read_text(encoding="utf-8"))
         tensors = headers(Path(place))
     return {"transformers": transformers.__version__, "config": said, "tensors": tensors}
 
 
+def compressed(model: Any, scheme: str) -> Any:
+    """Quantizes every linear layer but the output head, with scales of one: sizes do not depend on them."""
+    from compressed_tensors.compressors import ModelCompressor
+    from compressed_tensors.quantization import QuantizationConfig, apply_quantization_config, preset_name_to_scheme
+
+    groups = {"group_0": preset_name_to_scheme(scheme, ["Linear"])}
+    apply_quantization_config(model, QuantizationConfig(config_groups=groups, ignore=["lm_head"], quantization_status="initialized"))
+    for name, tensor in model.named_parameters():
+        if "scale" in name:
+            tensor.data.fill_(1)
+    compressor = ModelCompressor.from_pretrained_model(model)
+    compressor.compress_model(model)
+    return compressor
+
+
 def main(target: str, *names: str) -> None:
     """Writes the fixtures named, else all."""
     for name in names or MODELS:
-        text = json.dumps(written(MODELS[name]["config"], MODELS[name]["kind"]), separators=(",", ":"), sort_keys=True)
+        text = json.dumps(
+            written(MODELS[name]["config"], MODELS[name]["kind"], MODELS[name].get("scheme")), separators=(",", ":"), sort_keys=True
+        )
         (Path(target) / f"{name}.json").write_text(
             text.replace('"tensors":', '\n"tensors":').replace("],[", "],\n[") + "\n", encoding="utf-8"
         )
