@@ -58,7 +58,8 @@ def ways_of(
         # Nothing leads to what is wanted: then to whatever else runs.
         free = msgspec.structs.replace(context, goal=None, request=msgspec.structs.replace(request, vllm=None))
         found = [_giving_up(way, request) for way in _settled(free, chosen)]
-    return tuple(worth_it(ranked(found, matrix), matrix, mends=_CURES) or (_last_resort(context),))
+    wanted = context.goal is not None
+    return tuple(worth_it(ranked(found, matrix), matrix, mends=_CURES, wanted=wanted) or (_last_resort(context),))
 
 
 def _settled(context: Context, choice: StackChoice) -> Iterator[Way]:

@@ -35,23 +35,26 @@ def ranked(ways: Iterable[Way], matrix: Matrix) -> list[Way]:
     return list(found.values())
 
 
-def worth_it(ways: list[Way], matrix: Matrix, *, mends: int) -> list[Way]:
+def worth_it(ways: list[Way], matrix: Matrix, *, mends: int, wanted: bool) -> list[Way]:
     """Without the ways that change more and lead to no more than one before them: no newer release, nothing less lost, no wish kept.
 
-    The first `mends` kinds of ways that mend the host itself are kept: each of them is another cure of the same fault.
+    Ways that mend the host itself are kept, up to `mends` of a kind: each is another cure of the same fault. Where a release is `wanted`,
+    one way of each kind that leads there is kept too: not everybody has a container engine, or root.
     """
     kept: list[Way] = []
     for way in ways:
-        own = [other for other in kept if other.kind == way.kind]
-        if len(own) >= max(_PER_KIND, mends if way.title.key.startswith("remedy.") else 0):
+        cure = way.title.key.startswith("remedy.")
+        own = sum(other.kind == way.kind for other in kept)
+        if own >= (mends if cure else _PER_KIND):
             continue
-        if way.title.key.startswith("remedy.") or not any(_covers(other, way, matrix) for other in kept):
+        another = wanted and not way.breaks and not own
+        if cure or another or not any(_covers(other, way, matrix) for other in kept):
             kept.append(way)
     return kept
 
 
 def _covers(other: Way, way: Way, matrix: Matrix) -> bool:
-    """Whether a less intrusive way leads at least as far."""
-    if other.proof is None or (other.breaks and not way.breaks):
+    """Whether a way that is no more intrusive leads at least as far."""
+    if other.proof is None or (other.breaks and not way.breaks) or INTRUSION.index(other.kind) > INTRUSION.index(way.kind):
         return False
     return place_of(other, matrix) <= place_of(way, matrix) and len(other.cost.lost) <= len(way.cost.lost)
