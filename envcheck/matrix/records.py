@@ -47,7 +47,7 @@ class VllmBuild(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
     per Python. `glibc_tag` = what the installer checks, `glibc_needed` and `libstdcxx_needed` = what its binaries need, in the members
     `glibc_needed_by` where not in all. `gpu_code` = compute capabilities with machine code of the main extensions inside,
     `gpu_code_ptx` = those with PTX of all their kernels (PTX of some kernels only, as every release since 0.9.0 has, is no help to a
-    GPU without machine code; see `ptx_kernels`).
+    GPU without machine code; see `ptx_kernels`). `wheel_bytes` = its size as the index states it, the smallest where there is one a Python.
     """
 
     arch: Arch
@@ -59,6 +59,7 @@ class VllmBuild(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
     python_tags: list[str] = []
     url: str | None = None
     url_basis: Basis = "unverified"
+    wheel_bytes: int | None = None
     glibc_tag: str | None = None
     glibc_needed: str | None = None
     glibc_needed_by: str | None = None
@@ -115,7 +116,7 @@ class TorchVariant(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_o
 
 
 class TorchRelease(Record, frozen=True, kw_only=True):
-    """One torch release. `index_cuda` = CUDA of the wheel on the package index, null = a CPU build there."""
+    """One torch release. `index_cuda` = CUDA of the wheel on the package index, null = a CPU build there; `index_bytes` its size."""
 
     version: str
     released: str
@@ -123,6 +124,7 @@ class TorchRelease(Record, frozen=True, kw_only=True):
     pythons: list[str] = []
     index_cuda: dict[Arch, str | None]
     index_gpu_code: dict[Arch, list[str]] = {}
+    index_bytes: dict[Arch, int] = {}
     glibc_tag: dict[Arch, str] = {}
     cudnn: str | None = None
     nccl: str | None = None
