@@ -96,6 +96,10 @@ def release(row, minor):
             code[arch] = by_capability(f"{word[3:-1]}.{word[-1]}" for word in lists[0].split())
         tag = re.search(r"manylinux(?:_2_(\d+)|(\d+))_", wheel["wheel"])
         tags[arch] = f"2.{tag[1]}" if tag[1] else {"1": "2.5", "2014": "2.17"}[tag[2]]
+    sizes = {}
+    for wheel in row.get("wheels", []):
+        if wheel["arch"] in tags and "manylinux" in wheel["platform_tag"] and wheel.get("size") and not wheel.get("yanked"):
+            sizes[wheel["arch"]] = max(sizes.get(wheel["arch"], 0), round(wheel["size"] / 2**20))
     needs = row["x86_64"].get("requires", {})
     cpython = sorted({tag for tag in row["linux_pythons"]["x86_64"] if not tag.endswith("t")}, key=lambda tag: int(tag[3:]))
     return record(
@@ -110,6 +114,7 @@ def release(row, minor):
         index_gpu_code=code,
         index_bytes=smallest(row),
         glibc_tag=tags,
+        size_mib=sizes,
         cudnn=pinned(needs, ["nvidia-cudnn-cu13", "nvidia-cudnn-cu12", "nvidia-cudnn-cu11"]),
         nccl=pinned(needs, ["nvidia-nccl-cu13", "nvidia-nccl-cu12", "nvidia-nccl-cu11"]),
         triton=pinned(needs, ["triton"]),

@@ -134,6 +134,7 @@ def index_build(version, arch, row, raw, sdist, scanned, floors):
         "cuda": cuda,
         "cuda_major": row["pypi_cuda_major"],
         "torch_variant": index_torch_variant(version, arch),
+        "size_mib": round(max(wheel["size"] for wheel in wheels) / 2**20) if all(wheel.get("size") for wheel in wheels) else None,
         "platform_tags": sorted({wheel["platform_tag"] for wheel in wheels}),
         "python_tags": sorted({wheel["python_tag"] for wheel in wheels}, key=lambda tag: (len(tag), tag)),
         "wheel_bytes": min(wheel["size"] for wheel in wheels),

@@ -43,7 +43,7 @@ class VllmBuild(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
 
     `variant` "" = the wheel on the package index, `cu129` etc. = a wheel of the project's release page (`url`).
     `cuda` = nvcc it was compiled with; `cuda_major` = major of the libcudart it needs. `torch_variant` = the variant of torch it must be
-    paired with when that is not the index's default. `url` may hold `{python}` = the CPython tag (`cp310`) where a release has one wheel
+    paired with when that is not the index's default. `size_mib` = of the file. `url` may hold `{python}` = the CPython tag (`cp310`) where a release has one wheel
     per Python. `glibc_tag` = what the installer checks, `glibc_needed` and `libstdcxx_needed` = what its binaries need, in the members
     `glibc_needed_by` where not in all. `gpu_code` = compute capabilities with machine code of the main extensions inside,
     `gpu_code_ptx` = those with PTX of all their kernels (PTX of some kernels only, as every release since 0.9.0 has, is no help to a
@@ -55,6 +55,7 @@ class VllmBuild(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
     cuda: str | None = None
     cuda_major: int | None = None
     torch_variant: str | None = None
+    size_mib: int | None = None
     platform_tags: list[str] = []
     python_tags: list[str] = []
     url: str | None = None
@@ -116,7 +117,7 @@ class TorchVariant(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_o
 
 
 class TorchRelease(Record, frozen=True, kw_only=True):
-    """One torch release. `index_cuda` = CUDA of the wheel on the package index, null = a CPU build there; `index_bytes` its size."""
+    """One torch release. `size_mib` = of the largest wheel on the package index, per machine. `index_cuda` = CUDA of the wheel on the package index, null = a CPU build there; `index_bytes` its size."""
 
     version: str
     released: str
@@ -126,6 +127,7 @@ class TorchRelease(Record, frozen=True, kw_only=True):
     index_gpu_code: dict[Arch, list[str]] = {}
     index_bytes: dict[Arch, int] = {}
     glibc_tag: dict[Arch, str] = {}
+    size_mib: dict[Arch, int] = {}
     cudnn: str | None = None
     nccl: str | None = None
     triton: str | None = None

@@ -10,6 +10,7 @@ from envcheck.model.text import Text
 from envcheck.model.versions import ComputeCapability
 from envcheck.model.ways import Cost, Way
 from envcheck.planning.ways.context import Context
+from envcheck.planning.ways.cost import download_mib
 from envcheck.planning.ways.stacks import commands_of, fresh
 from envcheck.rules.situation import only_visible
 
@@ -46,7 +47,10 @@ def _those(context: Context, capabilities: tuple[ComputeCapability, ...], seen: 
         title=Text("way.gpus", {"names": names, "vllm": release.raw, "count": len(chosen)}),
         commands=(setting, *commands_of(context, stack)),
         stack=stack,
-        cost=Cost(lost=(Text("way.lost.gpus", {"count": unused}), *(clash.detail for clash in stack.warnings))),
+        cost=Cost(
+            download_mib=download_mib(stack, context.matrix),
+            lost=(Text("way.lost.gpus", {"count": unused}), *(clash.detail for clash in stack.warnings)),
+        ),
         after=fresh(context, stack) | {f"environment.{name}": value for name, value in shown.items()},
         asks=release.raw,
         breaks=context.breaks(release, stack.python),

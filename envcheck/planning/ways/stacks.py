@@ -14,6 +14,7 @@ from envcheck.planning.install import recipes
 from envcheck.planning.interpreter import lacks_headers
 from envcheck.planning.mirrors import choose_mirrors
 from envcheck.planning.ways.context import Context, every_choice
+from envcheck.planning.ways.cost import download_mib
 from envcheck.planning.wishes import honours
 from envcheck.rules.build import dotted
 from envcheck.rules.situation import text, unsuited
@@ -70,7 +71,9 @@ def _way(context: Context, choice: Choice, *, other: bool) -> Way:
         title=Text(f"way.{kind}", {"vllm": name, "python": stack.python, "cuda": stack.cuda}),
         commands=commands_of(context, stack),
         stack=stack,
-        cost=Cost(lost=(*(clash.detail for clash in stack.warnings), *_engine_lost(stack))),
+        cost=Cost(
+            download_mib=download_mib(stack, context.matrix), lost=(*(clash.detail for clash in stack.warnings), *_engine_lost(stack))
+        ),
         after=fresh(context, stack),
         asks=name,
         breaks=_breaks(context, choice),
