@@ -77,5 +77,5 @@ def _places(item: object) -> Iterator[tuple[str, str]]:
         found = as_object(item)
         pairs = [(found.get("name", ""), found.get("path", ""))] if found else []
     for name, path in pairs:
-        if isinstance(name, str) and isinstance(path, str) and name and path.isprintable() and len(path) < _MOST_PATH:
+        if isinstance(name, str) and isinstance(path, str) and name and path and path.isprintable() and len(path) < _MOST_PATH:
             yield name, path

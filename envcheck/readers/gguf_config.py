@@ -36,6 +36,13 @@ _MODEL_TYPES = {
     "gpt-oss": "gpt_oss",
     "command-r": "cohere",
     "glm4moe": "glm4_moe",
+    "gptneox": "gpt_neox",
+    "phi2": "phi",
+    "qwen2vl": "qwen2_vl",
+    "qwen3next": "qwen3_next",
+    "qwen3vl": "qwen3_vl",
+    "qwen3vlmoe": "qwen3_vl_moe",
+    "minimax-m2": "minimax_m2",
 }
 _EMBEDDING, _HEAD = "token_embd.weight", "output.weight"
 
