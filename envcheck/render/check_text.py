@@ -19,7 +19,7 @@ from envcheck.render.serve_text import served_as_said, write_serve
 from envcheck.render.size_text import write_shortage
 from envcheck.render.stack_text import clash_sentence, stack_name, write_not_possible, write_stacks
 from envcheck.render.undecided_text import write_undecided
-from envcheck.render.ways_text import cured, lead
+from envcheck.render.ways_text import choice_text, cured, lead
 
 _ALTERNATIVES = 3
 
@@ -158,7 +158,7 @@ def _write_choice(page: Page, report: CheckReport) -> None:
     plan = report.plan
     if plan and plan.stack and plan.choice and report.subject == "any" and plan.stack.vllm != report.vllm:
         page.blank()
-        page.say("plan.why", sentences=" ".join(page.catalogue.text(reason) for reason in plan.choice))
+        page.write(choice_text(plan, page.catalogue))
 
 
 def _write_others(page: Page, report: CheckReport, everything: bool) -> None:

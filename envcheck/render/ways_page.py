@@ -100,7 +100,7 @@ def write_host_first(page: Page, plan: Plan, first: Way) -> None:
         page.heading("plan.variables")
     for line in lines:
         page.shell(line)
-    if not (first.image or plan.install) or first.cost.reboot:
+    if first.cost.reboot or not (first.image or plan.install or first.kind == "hardware"):
         page.say("ways.again", "  ", command="envcheck plan")
 
 

@@ -89,6 +89,12 @@ def cured(findings: Sequence[Finding], ways: Sequence[Way], catalogue: Catalogue
     return said | {as_said(remedy, catalogue) for finding in clashes for remedy in finding.remedies}
 
 
+def choice_text(plan: Plan, catalogue: Catalogue) -> str:
+    """Why this release and not the next, in one paragraph."""
+    gap = "" if catalogue.lang == "zh" else " "
+    return catalogue.say("plan.why") + gap.join(catalogue.text(reason) for reason in plan.choice)
+
+
 def cost_parts(way: Way, catalogue: Catalogue) -> list[str]:
     """The kind of a way, what it costs, and whether its result has been judged, each in a word or two."""
     say, cost = catalogue.say, way.cost
@@ -104,7 +110,7 @@ def cost_parts(way: Way, catalogue: Catalogue) -> list[str]:
 def _download(way: Way, catalogue: Catalogue) -> Iterator[str]:
     known_mib, more = way.cost.download_mib, way.cost.download_more
     if known_mib is not None:
-        if known_mib or not more:
+        if known_mib:
             yield catalogue.say(f"way.cost.download{'-more' if more else ''}", gib=known_mib / 1024)
     elif more and (installs(way) or way.image):
         yield catalogue.say("way.cost.download-unknown")
