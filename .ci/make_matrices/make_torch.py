@@ -74,15 +74,6 @@ def variants(minor):
     return made
 
 
-def smallest(row):
-    """Bytes of the index's wheel for each machine, the smallest of its Pythons."""
-    sizes = {}
-    for wheel in row["wheels"]:
-        if "manylinux" in wheel["platform_tag"] and wheel["arch"] in ("x86_64", "aarch64"):
-            sizes.setdefault(wheel["arch"], []).append(wheel["size"])
-    return {arch: min(found) for arch, found in sorted(sizes.items(), reverse=True)}
-
-
 def release(row, minor):
     index_cuda, code, tags = {}, {}, {}
     for arch in ("x86_64", "aarch64"):
@@ -112,7 +103,6 @@ def release(row, minor):
         pythons=[f"3.{tag[3:]}" for tag in cpython],
         index_cuda=index_cuda,
         index_gpu_code=code,
-        index_bytes=smallest(row),
         glibc_tag=tags,
         size_mib=sizes,
         cudnn=pinned(needs, ["nvidia-cudnn-cu13", "nvidia-cudnn-cu12", "nvidia-cudnn-cu11"]),

@@ -137,7 +137,6 @@ def index_build(version, arch, row, raw, sdist, scanned, floors):
         "size_mib": round(max(wheel["size"] for wheel in wheels) / 2**20) if all(wheel.get("size") for wheel in wheels) else None,
         "platform_tags": sorted({wheel["platform_tag"] for wheel in wheels}),
         "python_tags": sorted({wheel["python_tag"] for wheel in wheels}, key=lambda tag: (len(tag), tag)),
-        "wheel_bytes": min(wheel["size"] for wheel in wheels),
         "glibc_tag": wheels[0]["tag_glibc_floor"],
         **glibc(version, arch, floors),
         **({"gpu_code": by_capability(code[0]), "gpu_code_basis": code[1], "gpu_code_ptx": code[2]} if code else {}),

@@ -47,7 +47,7 @@ class VllmBuild(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
     per Python. `glibc_tag` = what the installer checks, `glibc_needed` and `libstdcxx_needed` = what its binaries need, in the members
     `glibc_needed_by` where not in all. `gpu_code` = compute capabilities with machine code of the main extensions inside,
     `gpu_code_ptx` = those with PTX of all their kernels (PTX of some kernels only, as every release since 0.9.0 has, is no help to a
-    GPU without machine code; see `ptx_kernels`). `wheel_bytes` = its size as the index states it, the smallest where there is one a Python.
+    GPU without machine code; see `ptx_kernels`).
     """
 
     arch: Arch
@@ -60,7 +60,6 @@ class VllmBuild(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
     python_tags: list[str] = []
     url: str | None = None
     url_basis: Basis = "unverified"
-    wheel_bytes: int | None = None
     glibc_tag: str | None = None
     glibc_needed: str | None = None
     glibc_needed_by: str | None = None
@@ -117,7 +116,10 @@ class TorchVariant(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_o
 
 
 class TorchRelease(Record, frozen=True, kw_only=True):
-    """One torch release. `size_mib` = of the largest wheel on the package index, per machine. `index_cuda` = CUDA of the wheel on the package index, null = a CPU build there; `index_bytes` its size."""
+    """One torch release. `index_cuda` = CUDA of the wheel on the package index, null = a CPU build there.
+
+    `size_mib` = the largest wheel there for each machine, in MiB.
+    """
 
     version: str
     released: str
@@ -125,7 +127,6 @@ class TorchRelease(Record, frozen=True, kw_only=True):
     pythons: list[str] = []
     index_cuda: dict[Arch, str | None]
     index_gpu_code: dict[Arch, list[str]] = {}
-    index_bytes: dict[Arch, int] = {}
     glibc_tag: dict[Arch, str] = {}
     size_mib: dict[Arch, int] = {}
     cudnn: str | None = None
