@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from envcheck.model.budget import SizeResult
     from envcheck.planning.stack import StackChoice
     from envcheck.rules.check import Judgement
+    from envcheck.system.store import Store
 
 
 def answer(host: HostReport, matrix: Matrix, request: Request, asked: Common, *, ways: bool = False) -> CheckReport:
@@ -136,7 +137,6 @@ def model_of(request: Request, matrix: Matrix, asked: Common) -> ModelSpec:
 
     from envcheck.readers.model import Places, find_model
     from envcheck.system.real import RealSystem
-    from envcheck.system.store import FolderStore, NoStore, cache_folder
 
     hubs = matrix.mirrors("model-hub")
     hub = next((mirror.url for mirror in hubs if mirror.upstream), "")
@@ -147,15 +147,23 @@ def model_of(request: Request, matrix: Matrix, asked: Common) -> ModelSpec:
         here = None
     revision = request.serve_args.get("revision")
     places = Places(hub, asked.offline, here, modelscope, revision if isinstance(revision, str) else None)
-    folder = cache_folder(os.environ)
-    store = FolderStore(folder) if folder else NoStore()
     system = RealSystem(offline=asked.offline)
-    spec = find_model(request.model or "", system, matrix.model, places, store)
+    spec = find_model(request.model or "", system, matrix.model, places, _store)
     if any(key in request.serve_args for key in ("speculative_config", "speculative_model", "lora_modules")):
         from envcheck.readers.beside import with_beside
 
         other = msgspec.structs.replace(places, revision=None)
-        spec = with_beside(spec, request.serve_args, system, lambda name: find_model(name, system, matrix.model, other, store), here)
+        spec = with_beside(spec, request.serve_args, system, lambda name: find_model(name, system, matrix.model, other, _store), here)
     # A script may be started from anywhere and quotes what it names: a folder is named by its whole path.
     path = os.path.expanduser(spec.name) if spec.name.startswith("~") else spec.name
     return msgspec.structs.replace(spec, name=os.path.abspath(path)) if os.path.exists(path) else spec
+
+
+def _store() -> Store:
+    """Where what a hub said is kept, among this user's caches."""
+    import os
+
+    from envcheck.system.store import FolderStore, NoStore, cache_folder
+
+    folder = cache_folder(os.environ)
+    return FolderStore(folder) if folder else NoStore()

@@ -9,10 +9,10 @@ from urllib.parse import quote, urlsplit
 import msgspec
 
 from envcheck.model.fact import Found
+from envcheck.readers.switches import is_on
 from envcheck.system.port import System
 
 Kind = Literal["hub", "modelscope"]
-_TRUE = ("1", "true", "yes", "on")
 _TOKEN_LIMIT = 512
 
 
@@ -67,11 +67,6 @@ def without_password(url: str) -> str:
     scheme, there, rest = url.rpartition("://")
     place, slash, path = rest.partition("/")
     return f"{scheme}{there}{place.rpartition('@')[2]}{slash}{path}"
-
-
-def is_on(environment: Mapping[str, str], name: str) -> bool:
-    """Whether a switch of the environment is on."""
-    return (environment.get(name) or "").strip().lower() in _TRUE
 
 
 def _token(system: System) -> str:

@@ -5,17 +5,18 @@ from __future__ import annotations
 import posixpath
 import re
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
 
 from envcheck.errors import CannotTellError, UsageError
 from envcheck.model.modelspec import ModelSource, ModelSpec
-from envcheck.readers.hub import Hub, is_on
 from envcheck.readers.hub_cache import downloaded
-from envcheck.readers.model_folder import read_folder, read_gguf
+from envcheck.readers.switches import is_on
 from envcheck.system.port import System
-from envcheck.system.store import NoStore, Store
+
+if TYPE_CHECKING:
+    from envcheck.system.store import Store
 
 _NAME_LIMIT = 400  # characters of a path or name; repository names end at 96 + 96
 _GGUF = ".gguf"
@@ -65,20 +66,21 @@ class Places(msgspec.Struct, frozen=True):
     revision: str | None = None
 
 
-def find_model(name: str, system: System, catalogue: Catalogue, places: Places, store: Store | None = None) -> ModelSpec:
+def find_model(name: str, system: System, catalogue: Catalogue, places: Places, store: Callable[[], Store] | None = None) -> ModelSpec:
     """The configuration of a model by name or path.
 
-    A catalogue entry that lacks fields is used only where the hub cannot be asked. Raises UsageError for a model that does not exist
-    or is refused, CannotTellError where that cannot be told, InputError on a broken configuration.
+    A catalogue entry that lacks fields is used only where the hub cannot be asked. `store` gives where a hub's answers are kept.
+
+    Raises UsageError for a model that does not exist or is refused, CannotTellError where that cannot be told, InputError on a broken
+    configuration.
     """
     wanted = checked_name(name)
     path = _folder(wanted, system, places)
     if path is not None:
-        spec = read_gguf(path, system) if path.endswith(_GGUF) else read_folder(path, system)
-        return msgspec.structs.replace(spec, name=wanted)
+        return _read(wanted, path, system)
     copy = downloaded(wanted, system, places.revision) if is_repository(wanted) else None
     if copy is not None:
-        return msgspec.structs.replace(read_folder(copy, system), name=wanted)
+        return _read(wanted, copy, system)
     card = catalogue(wanted)
     offline = places.offline or any(is_on(system.env(), switch) for switch in _OFFLINE)
     if card is not None and (offline or not card.partial) and not places.revision:
@@ -87,20 +89,31 @@ def find_model(name: str, system: System, catalogue: Catalogue, places: Places, 
         raise UsageError("error.model-not-found", name=wanted)
     if places.revision and not _REVISION.fullmatch(places.revision):
         raise UsageError("error.model-revision-name", revision=_shown(places.revision))
-    return _asked(wanted, system, card, msgspec.structs.replace(places, offline=offline), store or NoStore())
+    return _asked(wanted, system, card, msgspec.structs.replace(places, offline=offline), store)
 
 
-def _asked(name: str, system: System, card: ModelCardLike | None, places: Places, store: Store) -> ModelSpec:
+def _read(name: str, path: str, system: System) -> ModelSpec:
+    """The model in a folder or a file that is there."""
+    from envcheck.readers.model_folder import read_folder, read_gguf  # noqa: PLC0415 - not for a model of the catalogue
+
+    spec = read_gguf(path, system) if path.endswith(_GGUF) else read_folder(path, system)
+    return msgspec.structs.replace(spec, name=name)
+
+
+def _asked(name: str, system: System, card: ModelCardLike | None, places: Places, store: Callable[[], Store] | None) -> ModelSpec:
     """The model from the hub; where that cannot be asked, what it said earlier, else what the catalogue has."""
-    from envcheck.readers.hub_model import fetch_model, kept_model  # noqa: PLC0415 - not for a model that is here
+    from envcheck.readers.hub import Hub  # noqa: PLC0415 - not for a model that is here
+    from envcheck.readers.hub_model import fetch_model, kept_model  # noqa: PLC0415 - the same
+    from envcheck.system.store import NoStore  # noqa: PLC0415 - the same
 
+    kept_in = store() if store else NoStore()
     hub = Hub.of(system.env(), places.hub_url, places.modelscope_url)
     try:
         if places.offline:
             raise CannotTellError("error.model-offline", name=name)
-        return fetch_model(name, system, hub, places.revision, store)
+        return fetch_model(name, system, hub, places.revision, kept_in)
     except CannotTellError:
-        kept = kept_model(name, system, hub, places.revision, store)
+        kept = kept_model(name, system, hub, places.revision, kept_in)
         if kept is not None:
             return kept
         if card is None:
