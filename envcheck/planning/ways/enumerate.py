@@ -15,6 +15,7 @@ from envcheck.model.ways import Cost, Way
 from envcheck.planning.stack import StackChoice, choose_stack
 from envcheck.planning.ways.compat import compat
 from envcheck.planning.ways.context import Context, context_with
+from envcheck.planning.ways.cost import with_costs
 from envcheck.planning.ways.driver_images import driver_images
 from envcheck.planning.ways.drivers import drivers
 from envcheck.planning.ways.findings import mended, whole
@@ -27,8 +28,6 @@ from envcheck.planning.ways.stacks import stacks
 from envcheck.rules.check import Judgement
 
 _CURES = 4  # remedies of one fault that are worth listing
-
-
 _WITHOUT_ROOT = ("environment", "interpreter", "wheel", "release")
 _SHOWN = 3
 
@@ -59,7 +58,8 @@ def ways_of(
         free = msgspec.structs.replace(context, goal=None, request=msgspec.structs.replace(request, vllm=None))
         found = [_giving_up(way, request) for way in _settled(free, chosen)]
     wanted = context.goal is not None
-    return tuple(worth_it(ranked(found, matrix), matrix, mends=_CURES, wanted=wanted) or (_last_resort(context),))
+    ordered = worth_it(ranked(found, matrix), matrix, mends=_CURES, wanted=wanted)
+    return tuple([with_costs(way, context, installed=chosen.installed) for way in ordered] or (_last_resort(context),))
 
 
 def _settled(context: Context, choice: StackChoice) -> Iterator[Way]:

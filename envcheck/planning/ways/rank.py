@@ -1,4 +1,4 @@
-"""The order of ways: wishes kept before wishes broken, the less intrusive first, the proved first, then what is lost, then newer."""
+"""The order of ways: wishes kept before wishes broken, the less intrusive first, then what is proved, loses less, is newer, is smaller."""
 
 from __future__ import annotations
 
@@ -8,14 +8,15 @@ from envcheck.matrix.load import Matrix
 from envcheck.model.ways import INTRUSION, Way
 
 _PER_KIND = 2  # of each kind, so many that a person still reads
-Key = tuple[bool, int, bool, int, bool, int]
+Key = tuple[bool, int, bool, int, bool, int, int]
 
 
 def key_of(way: Way, matrix: Matrix) -> Key:
     """What ways are sorted by; lower comes first."""
     stack = way.stack
     grave = stack is not None and stack.advisories is not None and stack.advisories.grave > 0
-    return bool(way.breaks), INTRUSION.index(way.kind), way.proof is None, len(way.cost.lost), grave, place_of(way, matrix)
+    lost, place = len(way.cost.lost), place_of(way, matrix)
+    return bool(way.breaks), INTRUSION.index(way.kind), way.proof is None, lost, grave, place, way.cost.download_mib or 0
 
 
 def place_of(way: Way, matrix: Matrix) -> int:
