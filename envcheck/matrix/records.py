@@ -43,11 +43,11 @@ class VllmBuild(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
 
     `variant` "" = the wheel on the package index, `cu129` etc. = a wheel of the project's release page (`url`).
     `cuda` = nvcc it was compiled with; `cuda_major` = major of the libcudart it needs. `torch_variant` = the variant of torch it must be
-    paired with when that is not the index's default. `size_mib` = of the file. `url` may hold `{python}` = the CPython tag (`cp310`) where a release has one wheel
+    paired with when that is not the index's default. `url` may hold `{python}` = the CPython tag (`cp310`) where a release has one wheel
     per Python. `glibc_tag` = what the installer checks, `glibc_needed` and `libstdcxx_needed` = what its binaries need, in the members
     `glibc_needed_by` where not in all. `gpu_code` = compute capabilities with machine code of the main extensions inside,
     `gpu_code_ptx` = those with PTX of all their kernels (PTX of some kernels only, as every release since 0.9.0 has, is no help to a
-    GPU without machine code; see `ptx_kernels`).
+    GPU without machine code; see `ptx_kernels`). `size_mib` = the largest of its files, in MiB.
     """
 
     arch: Arch
