@@ -146,4 +146,4 @@ def test_both_languages_have_every_sentence_within_80_columns(host: Path, capfdb
 
 def may_be_wide(line: str) -> bool:
     """Addresses and quoted words of commands are copied whole."""
-    return "://" in line or line.strip().startswith(("-c ", "'"))
+    return "://" in line or line.strip().startswith(("-c ", "'", "export "))
