@@ -135,7 +135,7 @@ def laid(words: Sequence[str], width: int = WIDTH, indent: str = "") -> list[str
     for group in _groups(words):
         lead = indent if not lines else indent + "    "
         alone = not lines and current == "export"  # on a line of its own it tells nothing
-        if current and cells(lead) + cells(current) + 1 + cells(group) + 2 > width:
+        if current and not alone and cells(lead) + cells(current) + 1 + cells(group) + 2 > width:
             lines.append(lead + current + " \\")
             current = group
         else:

@@ -210,6 +210,12 @@ def test_a_line_that_is_continued_is_the_same_command(processes: None, arguments
     assert done.stdout.decode() == "".join(f"{argument}\n" for argument in arguments)
 
 
+def test_an_export_stays_with_its_variable() -> None:
+    line = "export LD_LIBRARY_PATH=/usr/local/cuda-13.0/compat${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
+    assert laid(words(line), width=40, indent="    ") == ["    " + line]
+    assert laid(["/opt/vllm-env/bin/python", "-c", "import-this"], width=30) == ["/opt/vllm-env/bin/python \\", "    -c import-this"]
+
+
 def test_the_json_holds_all_of_a_way(plan: Plan) -> None:
     way = msgspec.structs.replace(
         image_way(Run(), {"A": "1"}),
