@@ -11,6 +11,17 @@ from envcheck.matrix.records import FindingCode, ModelCard
 
 NEEDED = ("hidden_size", "num_hidden_layers")
 
+COLLECTED = (
+    "id",
+    "model_id",
+    "recipe",
+    "variants",
+    "config_status",
+    "architectures_evidence",
+    "verified_by_param_count",
+    "text_model_type",
+)
+
 
 def without_ellipsis(value):
     """Lists that the collector cut short end in words such as `… 283 entries`, which are no entries."""
@@ -50,6 +61,27 @@ def card(facts, provenance, stated):
     )
 
 
+def likely(model, facts):
+    """A model nobody has the file of: a sibling's fields, or its class's defaults, where the number of parameters agrees.
+
+    Only those whose checkpoint is not quantized: how one is, no sibling tells.
+    """
+    plain = facts.get("variants", {}).get("default", {}).get("precision") == "bf16"
+    if not (plain and facts.get("verified_by_param_count") and all(facts.get(key) for key in NEEDED)):
+        return None
+    said = {key: value for key, value in facts.items() if not key.startswith(("_", "param")) and value is not None}
+    config = {key: value for key, value in said.items() if key not in COLLECTED}
+    return record(
+        ModelCard,
+        sources=sources(facts["_source"]),
+        note="Not read in this model's own file; the number of parameters agrees with the published one.",
+        id=model,
+        config=without_ellipsis(config),
+        config_basis="unverified",
+        partial=True,
+    )
+
+
 def make(target):
     catalogue = common.read("model_catalogue.json")["models"]
     recipes = common.read("model_recipes.json")["models"]
@@ -61,6 +93,8 @@ def make(target):
         provenance = catalogue.get(model, {}).get("_provenance") or ("stored-config-file" if known else "recalled")
         stated = recipes.get(model, {}).get("variants", {}).get("default", {}).get("stated_weight_bytes", [])
         cards.append(card(facts, provenance, stated))
+    known = {found.id for found in cards}
+    cards += filter(None, (likely(model, facts) for model, facts in catalogue.items() if model not in known))
     write(target / "models.json", sorted(cards, key=lambda entry: entry.id.lower()))
     codes = json.loads((common.FACTS.parent / "cases" / "codes.json").read_text(encoding="utf-8"))
     kept = target / "codes.json"

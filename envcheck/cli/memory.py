@@ -59,4 +59,4 @@ def known_spec(request: Request, matrix: Matrix) -> ModelSpec | None:
     card = matrix.model(request.model) if request.model else None
     if card is None:
         return None
-    return ModelSpec(card.id, card.config, ModelSource("catalogue", card.id), card.weights_bytes)
+    return ModelSpec(card.id, card.config, ModelSource("catalogue", card.id, card.config_basis), card.weights_bytes)
