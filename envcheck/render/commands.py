@@ -81,6 +81,21 @@ def words(line: str) -> list[str]:
     return [*found, word] if word else found
 
 
+def requoted(word: str) -> str:
+    """A word as it is written in a shell line, quoted as `quote` does; one that expands to something stays as it is."""
+    position = 0
+    while position < len(word):
+        end = _span(word, position)
+        if end is None or (word[position] not in "'\\" and set("$`") & set(word[position:end])):
+            return word
+        position = end
+    try:
+        meant = shlex.split(word)
+    except ValueError:
+        return word
+    return quote(meant[0]) if len(meant) == 1 else word
+
+
 def _span(line: str, start: int) -> int | None:
     """Where what begins here ends: a quoted span, a substitution, an escaped character, or one character."""
     if line[start] == "\\":

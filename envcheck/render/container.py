@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from envcheck.model.plan import ServeConfig, Setting
 from envcheck.model.ways import Way
-from envcheck.render.commands import quote, words
+from envcheck.render.commands import quote, requoted, words
 
 _ENGINES = ("docker ", "podman ")
 _OF_THE_CONTAINER = ("--host", "--port")  # the address is published by the engine, on the loopback
@@ -23,7 +23,7 @@ def run_words(way: Way, serve: ServeConfig | None) -> tuple[list[str], list[str]
     Where a server is planned the latter are its settings.
     """
     line = next(iter(image_lines(way)[-1:]), "")
-    started = words(line)
+    started = [requoted(word) for word in words(line)]
     if "serve" not in started[:-1]:
         return None
     behind = started.index("serve") + 2

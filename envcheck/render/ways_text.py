@@ -54,14 +54,21 @@ def is_setting(line: str) -> bool:
 
 
 def by_hand(way: Way) -> tuple[Remedy, ...]:
-    """What has to be done on the host before anything is installed or started, in order; the way's own part carries its title."""
-    steps = tuple(step for step in way.first if step not in beside(way) and not _only_settings(step.commands))
-    left = tuple(line for line in way.commands if line not in image_lines(way))
-    if installs(way) or way.kind == "hardware" or way.title.key == "way.installed" or (way.image and way.commands and not left):
+    """What has to be done on the host before anything is installed or started, in order; the way's own part carries its title.
+
+    Lines that only set variables are none of it: they belong to the shell that starts the server.
+    """
+    steps = tuple(_without_settings(step) for step in way.first if step not in beside(way) and not _only_settings(step.commands))
+    left = tuple(line for line in way.commands if line not in image_lines(way) and not is_setting(line))
+    if installs(way) or way.kind == "hardware" or way.title.key == "way.installed":
         return steps
-    if _only_settings(left) or (way.kind == "setting" and not left):
+    if not left and (way.commands or way.kind == "setting"):
         return steps
     return (*steps, Remedy("service", way.title, left, way.cost.root))
+
+
+def _without_settings(step: Remedy) -> Remedy:
+    return Remedy(step.kind, step.note, tuple(line for line in step.commands if not is_setting(line)), step.needs_root)
 
 
 def beside(way: Way) -> tuple[Remedy, ...]:

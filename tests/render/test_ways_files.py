@@ -114,6 +114,16 @@ def test_any_name_reaches_the_container_whole(processes: None, plan: Plan, tmp_p
     assert argv[-2:] == ["--served-model-name", value]
 
 
+@pytest.mark.parametrize("hostile", [*HOSTILE, "serve", "a'b \\"])
+@pytest.mark.parametrize("planned", [True, False])
+def test_a_hostile_model_reaches_the_container_whole(processes: None, plan: Plan, tmp_path: Path, hostile: str, planned: bool) -> None:
+    run = Run(model=hostile, arguments=("--seed", hostile))
+    script = run_script(image_plan(plan, run, ServeConfig(hostile, ()) if planned else None), EN, "1.0") or ""
+    checked(script)
+    argv = started(tmp_path, script)
+    assert argv[argv.index(REFERENCE) + 1 :] == ["serve", hostile, *(() if planned else ("--seed", hostile))]
+
+
 @pytest.mark.parametrize("hostile", HOSTILE)
 def test_a_hostile_setting_of_a_way_does_nothing_in_a_script(processes: None, plan: Plan, tmp_path: Path, hostile: str) -> None:
     lines = (f"export A={hostile}", f"unset {hostile}", f"export {hostile}=1", hostile, f"export GOOD=1 {hostile}")

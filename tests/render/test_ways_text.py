@@ -212,6 +212,15 @@ def test_a_setting_is_typed_where_the_server_starts(plan: Plan) -> None:
     assert "Then ask again: `envcheck plan`" in text
 
 
+def test_a_variable_is_no_step_on_the_host(plan: Plan) -> None:
+    commands = ("sudo apt-get install -y cuda-compat-13-0", "export LD_LIBRARY_PATH=/usr/local/cuda-13.0/compat")
+    way = Way(kind="compat", title=Text("x"), commands=commands, cost=Cost(root=True))
+    assert [step.commands for step in by_hand(way)] == [commands[:1]]
+    text = plan_text(msgspec.structs.replace(plan, ways=(way,)), EN)
+    assert text.index("apt-get") < text.index("In the shell that starts the server:") < text.index("LD_LIBRARY_PATH")
+    assert text.count("LD_LIBRARY_PATH") == 1
+
+
 def test_what_goes_along_and_is_no_command_is_nothing_to_do_by_hand(wheel: Way) -> None:
     half = Remedy("setting", Text("remedy.dtype-half"))
     service = Remedy("service", Text("remedy.start-fabric-manager"), FABRIC.commands, True)
