@@ -132,6 +132,7 @@ def install_script(plan: Plan, catalogue: Catalogue, version: str) -> str | None
     lines = _head(catalogue, "shell.install-head", version)
     if not plan.environment_dir.startswith("/"):
         lines += [*comment(catalogue.say("shell.beside")), _HERE, 'cd -- "$here"', ""]
+    lines += _of_the_way(plan, catalogue)  # the last step asks CUDA, as the server will
     if "uv" in recipes and "pip" in recipes:
         lines += ["if command -v uv >/dev/null 2>&1; then", *_steps(recipes["uv"], catalogue)]
         lines += ["else", *_steps(recipes["pip"], catalogue), "fi"]

@@ -27,7 +27,7 @@ from envcheck.render.files import NAMES, is_ours, plan_files
 from envcheck.render.host_steps import host_steps
 from envcheck.render.jsonmodel import PlanOut
 from envcheck.render.jsonout import plan_out
-from envcheck.render.shell import run_script, safe_setting, serve_script
+from envcheck.render.shell import install_script, run_script, safe_setting, serve_script
 
 EN = Catalogue("en")
 SHELLCHECK = shutil.which("shellcheck", path=os.path.dirname(sys.executable) + os.pathsep + os.environ["PATH"]) or "shellcheck"
@@ -174,6 +174,14 @@ def test_a_setting_of_the_way_is_set_for_the_server(processes: None, plan: Plan,
     (tmp_path / "serve.sh").write_text(script)
     subprocess.run(["bash", "serve.sh"], cwd=tmp_path, env={"PATH": os.environ["PATH"], "GONE": "x"}, check=True)
     assert (tmp_path / "seen").read_text() == "a b,none"
+
+
+def test_the_install_asks_cuda_as_the_server_will(processes: None, plan: Plan) -> None:
+    script = (
+        install_script(msgspec.structs.replace(plan, ways=(Way(kind="setting", title=Text("x"), commands=("export A=1",)),)), EN, "1") or ""
+    )
+    checked(script)
+    assert script.index("\nexport A=1\n") < script.index("uv venv")
 
 
 def test_what_is_done_by_hand_is_a_text_that_nothing_executes(plan: Plan) -> None:
