@@ -21,15 +21,17 @@ def clash_remedies(clash: Clash, situation: Situation, target: Target, surveyor:
         return (remedy("fresh-environment", "newer-python", f"uv venv --python {python}", python=python),)
     if clash.code == "driver-too-old-for-ptx" and clash.severity == "warning":
         # The wheel runs; only the driver makes it whole.
-        return (remedy("driver", "upgrade-driver", root=True, driver=clash.detail.params.get("branch")),)
+        branch = str(clash.detail.params.get("branch") or "")
+        commands = _commands(situation, surveyor, int(branch)) if branch.isdecimal() else ()
+        return (remedy("driver", "upgrade-driver", *commands, root=True, driver=branch),)
     if clash.code in ("driver-too-old-for-cuda", "driver-too-old-for-ptx"):
-        return (*_running(target, surveyor), *_driver(target, surveyor))
+        return (*_running(target, surveyor), *_driver(situation, target, surveyor))
     if clash.code in ("glibc-too-old", "no-wheel-for-platform"):
         found = _whole(target, surveyor, clash.code) if clash.severity == "warning" else _running(target, surveyor)
         return (*tuple(found)[:1], remedy("container", "use-image"))
     if clash.code in ("gpu-too-old", "gpu-arch-not-in-vllm-build", "gpu-arch-not-in-torch-build"):
         runs = tuple(_running(target, surveyor))[:1] or tuple(_on_some(situation, target, surveyor))
-        return runs or tuple(_driver(target, surveyor)) or (remedy("hardware", "other-gpu"),)
+        return runs or tuple(_driver(situation, target, surveyor)) or (remedy("hardware", "other-gpu"),)
     return ()
 
 
@@ -70,7 +72,7 @@ def _on_some(situation: Situation, target: Target, surveyor: Surveyor) -> Iterat
         yield remedy("setting", "release-on-some", only_visible(situation, chosen), vllm=best.judged.release.raw, name=chosen[0].name)
 
 
-def _driver(target: Target, surveyor: Surveyor) -> Iterator[Remedy]:
+def _driver(situation: Situation, target: Target, surveyor: Surveyor) -> Iterator[Remedy]:
     """Driver floors that open a release newer than what runs, never past the last branch that serves the GPU."""
     best = surveyor.survey(target).best
     ends = [last for capability in target.capabilities if (last := surveyor.matrix.last_branch(capability)) is not None]
@@ -78,7 +80,15 @@ def _driver(target: Target, surveyor: Surveyor) -> Iterator[Remedy]:
         opened = choice.judged.release
         if best is not None and opened.version <= best.judged.release.version:
             continue
+        commands = _commands(situation, surveyor, floor.branch)
         if ends:
-            yield remedy("driver", "upgrade-driver-within", root=True, driver=floor.raw, last=min(ends), vllm=opened.raw)
+            yield remedy("driver", "upgrade-driver-within", *commands, root=True, driver=floor.raw, last=min(ends), vllm=opened.raw)
         else:
-            yield remedy("driver", "upgrade-driver-opens", root=True, driver=floor.raw, vllm=opened.raw)
+            yield remedy("driver", "upgrade-driver-opens", *commands, root=True, driver=floor.raw, vllm=opened.raw)
+
+
+def _commands(situation: Situation, surveyor: Surveyor, needed: int) -> tuple[str, ...]:
+    """The distribution's commands for the first supported branch from the one that is needed on."""
+    from envcheck.rules.driver_install import driver_commands, planned_branch  # noqa: PLC0415  # most hosts need no other driver
+
+    return driver_commands(situation, surveyor.matrix, planned_branch(situation, surveyor.matrix, needed))
