@@ -57,7 +57,7 @@ def ways_of(
         # Nothing leads to what is wanted: then to whatever else runs.
         free = msgspec.structs.replace(context, goal=None, request=msgspec.structs.replace(request, vllm=None))
         found = [_giving_up(way, request) for way in _settled(free, chosen)]
-    wanted = context.goal is not None
+    wanted = context.goal is not None and chosen.stack is None  # else it runs already, and what changes more must lead further
     ordered = worth_it(ranked(found, matrix), matrix, mends=_CURES, wanted=wanted)
     return tuple([with_costs(way, context, installed=chosen.installed) for way in ordered] or (_last_resort(context),))
 
@@ -90,9 +90,12 @@ def _candidates(context: Context, choice: StackChoice) -> Iterator[Way]:
     cures = list(mended(context, choice.stack, warned=choice.installed))
     if whole(context) and not _of_packages(context):
         # The host itself is at fault: no other wheel or image cures that, and the wheel that is planned comes with the cure.
-        opened = list(drivers(context))
-        yield from (way for way in cures if not opened or way.kind != "driver" or way.after)
-        yield from opened
+        opened, parts = list(drivers(context)), list(gpus(context))
+        # Where the choice of GPUs comes with what to install for them, the setting alone says less.
+        told = bool(parts) and context.judgement.subject != "installed"
+        bare = [way for way in cures if way.kind == "setting" and way.stack is None] if told else []
+        yield from (way for way in cures if way not in bare and (not opened or way.kind != "driver" or way.after))
+        yield from (*parts, *opened)
         return
     yield from (way for way in cures if way.kind not in ("environment", "release"))  # which stand below in full
     yield from stacks(context)

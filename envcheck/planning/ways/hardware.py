@@ -11,6 +11,8 @@ from envcheck.model.text import Text
 from envcheck.model.versions import ComputeCapability, compute_capability
 from envcheck.model.ways import Way
 from envcheck.planning.ways.context import Context
+from envcheck.planning.ways.root import asked_as
+from envcheck.planning.ways.stacks import fresh
 from envcheck.rules.survey import Choice
 
 _KINDS = ("data-center", "workstation", "consumer")
@@ -23,7 +25,8 @@ def hardware(context: Context) -> Iterator[Way]:
         if present is not None and capability <= present:
             continue
         target = msgspec.structs.replace(context.target, capabilities=(capability,))
-        best = context.surveyor.survey(target, context.goal).best
+        survey = context.surveyor.survey(target, context.goal, variants=True)
+        best = survey.best or next(iter(survey.variants), None)
         if best is not None:
             yield _way(context, capability, models[0], best)
 
@@ -46,13 +49,13 @@ def _generations(context: Context) -> list[tuple[ComputeCapability, list[GpuMode
 
 
 def _way(context: Context, capability: ComputeCapability, model: GpuModel, best: Choice) -> Way:
-    release = best.judged.release.raw
+    stack, name = context.stack_of(best), asked_as(best)
     gpu = {"index": 0, "name": model.name, "compute_capability": str(capability), "memory_mib": model.memory_mib}
     return Way(
         kind="hardware",
-        title=Text("way.hardware", {"capability": str(capability), "name": model.name, "vllm": release}),
-        stack=context.stack_of(best),
-        after={"gpus": [gpu], "packages": {"vllm": None}, "torch": None, "accelerators": None},
-        asks=release,
+        title=Text("way.hardware", {"capability": str(capability), "name": model.name, "vllm": name}),
+        stack=stack,
+        after=fresh(context, stack) | {"gpus": [gpu], "accelerators": None},
+        asks=name,
         why=(Text("way.why.hardware", {"capability": str(capability)}),),
     )

@@ -64,11 +64,11 @@ def settled(way: Way, context: Context) -> Way | None:
         judged = _judged(context, after, way.asks)
         if judged is None:
             return None
-        if judged.verdict is not Verdict.BLOCKED:
+        found = _next_step(errors(judged.findings), first) or _of_host(way, judged, context, first)
+        if judged.verdict is not Verdict.BLOCKED and found is None:
             said = {finding.code for finding in judged.findings}
             left = [*judged.findings, *(finding for finding in context.judgement.findings if finding.code in said)]
             return _with(way, [*first, *eased(left, first)], after, judged.verdict)
-        found = _next_step(errors(judged.findings), first)
         if found is None:
             return None
         first.append(found)
@@ -116,6 +116,15 @@ def _next_step(found: list[Finding], done: list[Remedy]) -> Remedy | None:
         return None
     step = least(found[0].remedies)
     return None if step is None or step in done else step
+
+
+def _of_host(way: Way, judged: Judgement, context: Context, done: list[Remedy]) -> Remedy | None:
+    """What mends an error of the host that is no more than a warning seen from inside an image."""
+    if way.image is None or judged.verdict is Verdict.BLOCKED:
+        return None
+    doubted = {finding.code for finding in judged.findings if finding.severity is Severity.WARNING}
+    left = [finding for finding in errors(context.judgement.findings) if finding.code in doubted and finding.code not in CLASHES]
+    return next((step for finding in left if (step := least(finding.remedies)) is not None and step not in done), None)
 
 
 def _rest(found: list[Finding], done: list[Remedy]) -> list[Remedy] | None:
