@@ -10,6 +10,7 @@ from packaging.version import Version
 
 from envcheck.matrix.advisories import AdvisoriesFile, Bulletin
 from envcheck.matrix.drivers import DriversFile
+from envcheck.matrix.effective import EffectiveDefault
 from envcheck.matrix.flags import FlagsFile
 from envcheck.matrix.images import ImagesFile
 from envcheck.matrix.knowledge import JudgementFile
@@ -68,6 +69,7 @@ FILES = (
     FileKind("distros.json", list[Distribution], _by_distribution),
     FileKind("drivers.json", DriversFile),
     FileKind("driver_security.json", list[Bulletin], _by_id),
+    FileKind("effective.json", list[EffectiveDefault]),
     FileKind("engines.json", list[EngineRange]),
     FileKind("flags.json", FlagsFile),
     FileKind("gpus.json", list[GpuModel], lambda record: record.name),

@@ -13,6 +13,7 @@ from envcheck.model.versions import ComputeCapability, compute_capability
 
 if TYPE_CHECKING:
     from envcheck.matrix.advisories import Advisories, DriverSecurity
+    from envcheck.matrix.effective import EffectiveDefault
     from envcheck.matrix.flags import Flags
     from envcheck.matrix.images import Images
     from envcheck.matrix.packages import Packages
@@ -62,6 +63,13 @@ class JudgementFacts:
         from envcheck.matrix.flags import Flags, FlagsFile  # noqa: PLC0415  # only for what is served
 
         return Flags(self._read("flags.json", FlagsFile))
+
+    @cached_property
+    def effective(self) -> tuple[EffectiveDefault, ...]:
+        """Settings that a release decides by itself, in the order in which they are tried."""
+        from envcheck.matrix.effective import EffectiveDefault  # noqa: PLC0415  # only where defaults are asked for
+
+        return tuple(self._read("effective.json", list[EffectiveDefault]))
 
     @cached_property
     def start(self) -> StartFacts:
