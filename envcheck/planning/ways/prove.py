@@ -105,7 +105,8 @@ def least(remedies: Iterable[Remedy]) -> Remedy | None:
 
 def _hidden(way: Way, context: Context) -> Way | None:
     """A way whose result cannot be said: it is kept where nothing but what it mends, and what else can be mended, is in the way."""
-    own = [finding for finding in errors(context.judgement.findings) if not any(one.note == way.title for one in finding.remedies)]
+    found = errors(context.judgement.findings)
+    own = [one for one in found if not any(cure.note == way.title and cure.commands == way.commands for cure in one.remedies)]
     rest = _rest(own, list(way.first))
     return None if rest is None else _with(way, rest, {}, None)
 
