@@ -25,11 +25,11 @@ def not_given(situation: Situation, matrix: Matrix) -> Iterator[Finding]:
     blind = not situation.gpus and text(situation.host.driver, "nvml") != "ok"
     shown = environment.get("NVIDIA_VISIBLE_DEVICES")
     if blind and shown is not None and shown.strip().lower() in _NOTHING:
-        yield error("container-gpu-not-injected", "hidden", value=shown.strip() or '""', remedies=(_again(situation),))
+        yield error("container-gpu-not-injected", "hidden", value=shown.strip() or '""', remedies=(start_again(situation),))
     elif blind and device_files(situation) == 0 and (situation.driver is not None or nvidia_devices(situation)):
-        yield error("container-gpu-not-injected", "no-devices", remedies=(_again(situation),))
+        yield error("container-gpu-not-injected", "no-devices", remedies=(start_again(situation),))
     elif blind and device_files(situation) == 0 and _of_gpus(situation, matrix):
-        yield error("container-gpu-not-injected", "image", image=situation.image[:120], remedies=(_again(situation),))
+        yield error("container-gpu-not-injected", "image", image=situation.image[:120], remedies=(start_again(situation),))
     else:
         yield from _libraries(situation, environment.get("NVIDIA_DRIVER_CAPABILITIES", ""))
         yield from _without_uvm(situation)
@@ -42,8 +42,8 @@ def _of_gpus(situation: Situation, matrix: Matrix) -> bool:
     return image is not None and bool(image.cuda or image.release) and not isinstance(seen, list)
 
 
-def _again(situation: Situation) -> Remedy:
-    """Start it anew with GPUs, as its kind is started."""
+def start_again(situation: Situation) -> Remedy:
+    """Start a container anew with GPUs, as its kind is started."""
     kind = text(situation.host.container, "kind")
     if kind == "docker":
         return remedy("container", "start-with-gpus", "docker run --gpus all …")
@@ -76,7 +76,7 @@ def _without_uvm(situation: Situation) -> Iterator[Finding]:
     """CUDA opens /dev/nvidia-uvm; NVML does not, so that nvidia-smi looks healthy without it."""
     devices = part(situation.host.container, "devices")
     if isinstance(devices, list) and device_files(situation) and "/dev/nvidiactl" in devices and "/dev/nvidia-uvm" not in devices:
-        yield error("cuda-init-failed", "uvm", remedies=(_again(situation), remedy("service", "load-uvm", root=True)))
+        yield error("cuda-init-failed", "uvm", remedies=(start_again(situation), remedy("service", "load-uvm", root=True)))
 
 
 def toolkit(situation: Situation, matrix: Matrix) -> Iterator[Finding]:

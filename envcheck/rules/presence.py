@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from envcheck.matrix.load import Matrix
 from envcheck.matrix.records import GpuModel
-from envcheck.model.finding import Finding
+from envcheck.model.finding import Finding, Remedy
 from envcheck.model.host import PciDevice, known
 from envcheck.model.versions import compute_capability, driver_version
 from envcheck.rules.driver import upgrade
@@ -31,7 +31,15 @@ def presence(situation: Situation, matrix: Matrix) -> Iterator[Finding]:
     elif not any(nvml(situation, matrix)):  # a driver that does not work shows no GPU either, so an empty list proves nothing
         # A container sees only the devices it was given, so its host may well have a GPU; under WSL Windows has the driver.
         variant = "container" if in_container(situation) else "wsl" if situation.wsl else "detail"
-        yield error("no-gpu", variant, remedies=(remedy("hardware", "get-gpu"),))
+        yield error("no-gpu", variant, remedies=(*_started_with(situation), remedy("hardware", "get-gpu")))
+
+
+def _started_with(situation: Situation) -> Iterator[Remedy]:
+    """A container is given its GPUs when it is started."""
+    if in_container(situation):
+        from envcheck.rules.injection import start_again  # noqa: PLC0415  # for containers alone
+
+        yield start_again(situation)
 
 
 def _unreachable(situation: Situation, matrix: Matrix, devices: list[PciDevice]) -> Iterator[Finding]:
