@@ -15,11 +15,12 @@ from envcheck.readers.tensors import Tensor
 GGUF_LIMIT = 64 << 20  # bytes of header; a vocabulary of 260,000 tokens with its merges takes about 12 MiB
 _MAGIC = b"GGUF"
 _VERSIONS = (2, 3)
-_MOST_TENSORS, _MOST_KEYS, _MOST_STRING, _MOST_DIMENSIONS = 1 << 18, 1 << 16, 1 << 20, 8
+MOST_TENSORS, _MOST_KEYS, _MOST_STRING, _MOST_DIMENSIONS = 1 << 18, 1 << 16, 1 << 20, 8
 _MOST_BYTES = 1 << 50
 _SCALARS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}
 _STRING, _ARRAY = 8, 9
 _KEPT_ITEMS = 4096  # of an array: values one a layer are kept, a vocabulary is not
+_MOST_KEPT = 1 << 18  # items of all arrays: as objects they take ten times the room they take in the file
 _U32, _U64, _COUNTS = Struct("<I"), Struct("<Q"), Struct("<QQ")
 # Type number: name, elements of a block, bytes of a block.
 _TYPES = {
@@ -57,7 +58,7 @@ def parse_gguf(data: bytes) -> Gguf | None:
         if cursor.u32() not in _VERSIONS:
             return None
         tensors, keys = cursor.take(_COUNTS)
-        if tensors > _MOST_TENSORS or keys > _MOST_KEYS:
+        if tensors > MOST_TENSORS or keys > _MOST_KEYS:
             return None
         values = dict(cursor.entry() for _ in range(keys))
         return Gguf(values, [cursor.tensor() for _ in range(tensors)])
@@ -71,7 +72,7 @@ class _Cursor:
     """A position in the bytes; every read moves it. Raises struct.error past the end, ValueError on what the format has not."""
 
     def __init__(self, data: bytes) -> None:
-        self.data, self.at = data, 0
+        self.data, self.at, self.kept = data, 0, 0
 
     def take(self, layout: Struct) -> tuple[Any, ...]:
         found = layout.unpack_from(self.data, self.at)
@@ -119,7 +120,8 @@ class _Cursor:
             return count
         if kind not in _SCALARS:  # arrays of arrays are allowed and used by nobody
             raise ValueError(kind)
-        if count <= _KEPT_ITEMS:
+        if count <= min(_KEPT_ITEMS, _MOST_KEPT - self.kept):
+            self.kept += count
             return list(self.take(Struct(f"<{count}{_SCALARS[kind]}")))
         self.skip(count * calcsize("<" + _SCALARS[kind]))
         return count

@@ -94,7 +94,8 @@ def find_model(name: str, system: System, catalogue: Catalogue, places: Places, 
 
 def _read(name: str, path: str, system: System) -> ModelSpec:
     """The model in a folder or a file that is there."""
-    from envcheck.readers.model_folder import read_folder, read_gguf  # noqa: PLC0415 - not for a model of the catalogue
+    from envcheck.readers.gguf_file import read_gguf  # noqa: PLC0415 - not for a model of the catalogue
+    from envcheck.readers.model_folder import read_folder  # noqa: PLC0415 - the same
 
     spec = read_gguf(path, system) if path.endswith(_GGUF) else read_folder(path, system)
     return msgspec.structs.replace(spec, name=name)

@@ -1,4 +1,4 @@
-"""A model in a local folder or a GGUF file: `config.json`, what is stated beside it, and the headers of the weight files."""
+"""A model in a local folder: `config.json`, what is stated beside it, and the headers of the weight files."""
 
 from __future__ import annotations
 
@@ -51,7 +51,10 @@ def with_weights(spec: ModelSpec, stored: StoredWeights | None, folder: str, sys
 
 def folder_weights(folder: str, system: System) -> StoredWeights | None:
     """What the headers of all weight files say; None where one of them is missing or cannot be read, for a part is no size."""
-    files = [file_header(f"{folder}/{name}", system) for name in _weight_files(folder, system)]
+    names = _weight_files(folder, system)
+    if len(names) > _MOST_FILES:
+        return None
+    files = [file_header(f"{folder}/{name}", system) for name in names]
     known = [tensors for tensors in files if tensors is not None]
     return stored_weights(known) if known and len(known) == len(files) else None
 
@@ -66,36 +69,13 @@ def file_header(path: str, system: System) -> list[Tensor] | None:
     return file_tensors(read.value) if isinstance(read, Found) else None
 
 
-def read_gguf(path: str, system: System) -> ModelSpec:
-    """The model in a GGUF file that exists. Raises CannotTellError where it cannot be read, InputError where it is no such file."""
-    from envcheck.readers.gguf import GGUF_LIMIT, TooShortError, parse_gguf  # noqa: PLC0415 - few models are GGUF files
-    from envcheck.readers.gguf_config import config_of  # noqa: PLC0415 - the same
-
-    for limit in (1 << 20, 16 << 20, GGUF_LIMIT):
-        read = system.read(path, limit)
-        if not isinstance(read, Found):
-            raise CannotTellError("error.model-folder-unreadable", path=path, why=read.why)
-        try:
-            header = parse_gguf(read.value)
-        except TooShortError:
-            if len(read.value) < limit:
-                break
-            continue
-        if header is None:
-            break
-        stored = stored_weights([header.tensors])
-        spec = ModelSpec(path, config_of(header), ModelSource("folder", path))
-        return msgspec.structs.replace(spec, weights_bytes=stored.total_bytes or None, weights_basis="headers", stored=stored)
-    raise InputError("error.model-gguf", path=path)
-
-
 def _weight_files(folder: str, system: System) -> list[str]:
     """The names of the files that are loaded: those the index names, else all that are there."""
     read = system.read(f"{folder}/{INDEX}", INDEX_LIMIT)
     named = index_files(read.value) if isinstance(read, Found) else ()
     if named:
-        return list(named[:_MOST_FILES])
-    found = [path.rpartition("/")[2] for path in system.glob(f"{_escaped(folder)}/*.safetensors", _MOST_FILES)]
+        return list(named)
+    found = [path.rpartition("/")[2] for path in system.glob(f"{_escaped(folder)}/*.safetensors", _MOST_FILES + 1)]
     return [name for name in found if not name.startswith(_NOT_THE_MODEL)] or [name for name in found if not name.startswith("adapter")]
 
 

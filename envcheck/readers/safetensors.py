@@ -15,6 +15,7 @@ HEADER_LIMIT = 16 << 20  # bytes; headers of large files with many experts take 
 INDEX_LIMIT = 32 << 20  # bytes; the index names every tensor
 _MOST = 1 << 50  # bytes no checkpoint reaches
 _MOST_DIMENSIONS = 16
+_MOST_TENSORS = 1 << 18  # of one file, which a header of the allowed length reaches only with entries that say nothing
 _MOST_NAME = 1024
 
 
@@ -63,7 +64,7 @@ def file_tensors(data: bytes) -> list[Tensor] | None:
     None where it is no such file, or its tensors overlap or leave holes, which the format forbids.
     """
     length = header_length(data)
-    if length is None or len(data) < LENGTH_BYTES + length:
+    if length is None or len(data) < LENGTH_BYTES + length or data.count(b"{", 0, LENGTH_BYTES + length) > _MOST_TENSORS:
         return None
     try:
         header = msgspec.json.decode(data[LENGTH_BYTES : LENGTH_BYTES + length], type=dict[str, _Listed])

@@ -58,6 +58,17 @@ def test_a_folder_without_an_index_is_summed_from_headers(host):
     assert find_model("/m", host({**files, "/m/c.safetensors": b"broken"}), nothing, ONLINE).weights_bytes is None
 
 
+@pytest.mark.parametrize("indexed", [True, False])
+def test_more_files_than_are_read_are_not_taken_for_all(host, indexed):
+    names = [f"m-{number:05}.safetensors" for number in range(1025)]
+    files = {"/m/config.json": CONFIG, **{f"/m/{name}": weight_file(10) for name in names}}
+    if indexed:
+        index = {"metadata": {"total_size": 10250}, "weight_map": {name: name for name in names}}
+        files["/m/model.safetensors.index.json"] = json.dumps(index).encode()
+    spec = find_model("/m", host(files), nothing, ONLINE)
+    assert (spec.weights_bytes, spec.weights_basis, spec.stored) == ((10250, "index", None) if indexed else (None, None, None))
+
+
 def test_signs_of_patterns_in_a_path(host):
     files = {"/m[1]*/config.json": CONFIG, "/m[1]*/a.safetensors": weight_file(7), "/m1x/b.safetensors": weight_file(90)}
     assert find_model("/m[1]*", host(files), nothing, ONLINE).weights_bytes == 7

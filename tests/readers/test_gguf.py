@@ -148,3 +148,52 @@ def test_any_damage_is_read_or_refused(at, damage):
 def test_any_bytes_behind_the_magic(host, data):
     with contextlib.suppress(EnvcheckError):
         find_model("/m.gguf", host({"/m.gguf": b"GGUF\3\0\0\0" + data}), lambda name: None, ONLINE)
+
+
+def parts(count: int, **changes: object) -> dict[str, bytes]:
+    """A model split as llama.cpp's gguf-split does it: only the first part has the model's values."""
+    split = {"split.count": count, "split.tensors.count": len(TENSORS), **changes}
+    paths = [f"/m/q-{number:05}-of-{count:05}.gguf" for number in range(1, count + 1)]
+    return {
+        path: gguf({**(VALUES if number == 0 else {}), "split.no": number, **split}, TENSORS[number::count])
+        for number, path in enumerate(paths)
+    }
+
+
+@pytest.mark.parametrize("asked", [1, 2, 3])
+def test_any_part_stands_for_the_whole_model(host, asked):
+    spec = find_model(f"/m/q-0000{asked}-of-00003.gguf", host(parts(3)), lambda name: None, ONLINE)
+    assert (spec.weights_bytes, spec.stored.files) == (EMBEDDING + HEAD + 2 * NORM + UP, 3)
+    assert (spec.config["num_hidden_layers"], spec.config["vocab_size"], spec.config["tie_word_embeddings"]) == (2, 1000, False)
+
+
+def test_a_missing_part_is_named(host):
+    files = parts(3)
+    del files["/m/q-00002-of-00003.gguf"]
+    with pytest.raises(InputError) as caught:
+        find_model("/m/q-00001-of-00003.gguf", host(files), lambda name: None, ONLINE)
+    assert (caught.value.text.key, caught.value.text.params["part"]) == ("error.model-gguf-part", "/m/q-00002-of-00003.gguf")
+
+
+def test_parts_that_hold_fewer_tensors_than_announced(host):
+    with pytest.raises(InputError) as caught:
+        find_model("/m/q-00001-of-00002.gguf", host(parts(2, **{"split.tensors.count": 9})), lambda name: None, ONLINE)
+    assert caught.value.text.key == "error.model-gguf"
+
+
+@pytest.mark.parametrize(
+    ("name", "count"), [("/m/renamed.gguf", 2), ("/m/q-00001-of-00003.gguf", 2), ("/m/q-00001-of-00000.gguf", 0), ("/q-1-of-2.gguf", 2)]
+)
+def test_a_part_whose_name_does_not_lead_to_the_others(host, name, count):
+    system = host({name: gguf({**VALUES, "split.count": count}, TENSORS)})
+    with pytest.raises(InputError) as caught:
+        find_model(name, system, lambda name: None, ONLINE)
+    assert caught.value.text.key == "error.model-gguf-name"
+
+
+def test_arrays_are_kept_only_up_to_a_bound():
+    values = {f"k{number}": [7] * 4096 for number in range(200)}
+    header = parse_gguf(gguf(values, []))
+    kept = sum(len(value) for value in header.values.values() if isinstance(value, list))
+    assert 0 < kept <= 1 << 18
+    assert header.values["k199"] == 4096

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import tracemalloc
 
 import pytest
 from hypothesis import given
@@ -168,3 +169,14 @@ def test_too_many_kinds_of_tensors_are_summed_alone():
 def test_any_damage_to_a_header_is_read_or_refused(at, damage):
     tensors = file_tensors(FILE[:at] + damage + FILE[at + len(damage) :])
     assert tensors is None or all(tensor.size_bytes >= 0 for tensor in tensors)
+
+
+def test_a_header_of_entries_that_say_nothing_is_refused_before_it_is_read():
+    header = b"{" + b",".join(b'"%d":{}' % number for number in range(1 << 18)) + b"}"
+    data = len(header).to_bytes(8, "little") + header
+    tracemalloc.start()
+    try:
+        assert file_tensors(data) is None
+        assert tracemalloc.get_traced_memory()[1] < 1 << 20
+    finally:
+        tracemalloc.stop()
