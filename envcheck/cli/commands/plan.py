@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 @click.argument("serve_words", nargs=-1, type=click.UNPROCESSED, metavar="[--SERVE-ARGUMENT VALUE]...")
 @click.option("--vllm", callback=said, metavar="SPEC", help="Plan this vLLM: a release, `0.19`, `>=0.8,<0.10` or `latest`.")
 @click.option("--model", callback=said, metavar="NAME", help="The model to serve: hub id or local folder.")
-@click.option("-o", "--output", "folder", callback=said, metavar="DIR", help="Write install.sh, serve.sh and plan.json there.")
+@click.option("-o", "--output", "folder", callback=said, metavar="DIR", help="Write the scripts and plan.json there (run.sh for an image).")
 @wishes
 @common()
 def command(asked: Common, serve_words: tuple[str, ...], vllm: str | None, model: str | None, folder: str | None, wished: Wishes) -> int:
