@@ -149,11 +149,16 @@ def model_of(request: Request, matrix: Matrix, asked: Common) -> ModelSpec:
     places = Places(hub, asked.offline, here, modelscope, revision if isinstance(revision, str) else None)
     system = RealSystem(offline=asked.offline)
     spec = find_model(request.model or "", system, matrix.model, places, _store)
-    if any(key in request.serve_args for key in ("speculative_config", "speculative_model", "lora_modules")):
+    if any(key.startswith(("spec", "lora_modules")) for key in request.serve_args):
         from envcheck.readers.beside import with_beside
 
         other = msgspec.structs.replace(places, revision=None)
         spec = with_beside(spec, request.serve_args, system, lambda name: find_model(name, system, matrix.model, other, _store), here)
+    if not asked.quiet and (spec.unread or spec.source.cached_s is not None):
+        from envcheck.cli.memory import model_notes
+        from envcheck.cli.output import to_stderr
+
+        to_stderr("".join(f"envcheck: {asked.catalogue.text(note)}\n" for note in model_notes(spec)))
     # A script may be started from anywhere and quotes what it names: a folder is named by its whole path.
     path = os.path.expanduser(spec.name) if spec.name.startswith("~") else spec.name
     return msgspec.structs.replace(spec, name=os.path.abspath(path)) if os.path.exists(path) else spec

@@ -11,6 +11,7 @@ from envcheck.model.budget import SizeResult
 from envcheck.model.host import HostReport
 from envcheck.model.modelspec import ModelSource, ModelSpec
 from envcheck.model.request import Request
+from envcheck.model.text import Text
 
 if TYPE_CHECKING:
     from packaging.version import Version
@@ -60,3 +61,11 @@ def known_spec(request: Request, matrix: Matrix) -> ModelSpec | None:
     if card is None:
         return None
     return ModelSpec(card.id, card.config, ModelSource("catalogue", card.id, card.config_basis), card.weights_bytes)
+
+
+def model_notes(spec: ModelSpec) -> list[Text]:
+    """What was not read of a model, or not read today, for the user to know beside the answer."""
+    notes = [Text("note.model-unread", {"place": place}) for place in spec.unread]
+    if spec.source.cached_s is not None:
+        notes.append(Text("note.model-kept", {"name": spec.name, "days": spec.source.cached_s // 86_400}))
+    return notes

@@ -15,7 +15,7 @@ from envcheck.system.port import System
 
 _MOST_ADAPTERS = 64
 _MOST_PATH = 4096
-_WITHOUT_WEIGHTS = ("ngram", "[ngram]", "suffix", "mtp")  # methods and names that load nothing of their own
+_WITHOUT_WEIGHTS = ("ngram", "[ngram]", "ngram_gpu", "suffix")  # methods and names that load nothing of their own
 
 
 def with_beside(
@@ -45,12 +45,17 @@ def with_beside(
 
 
 def draft_name(arguments: Mapping[str, Any]) -> str | None:
-    """The draft model's name or path, in today's spelling (`speculative_config`) or the older one (`speculative_model`)."""
+    """The draft model's name or path, from `speculative_config`, a field of it behind a dot, `spec_model` or `speculative_model`."""
     config = as_object(arguments.get("speculative_config"))
-    name = config.get("model", arguments.get("speculative_model"))
+    name, method = (_first(arguments, field, config.get(field)) for field in ("model", "method"))
     if not isinstance(name, str) or not name.strip():
         return None
-    return None if name in _WITHOUT_WEIGHTS or config.get("method") in _WITHOUT_WEIGHTS else name.strip()
+    return None if name in _WITHOUT_WEIGHTS or method in _WITHOUT_WEIGHTS else name.strip()
+
+
+def _first(arguments: Mapping[str, Any], field: str, told: object) -> object:
+    spelt = (told, *(arguments.get(key) for key in (f"speculative_config.{field}", f"spec_{field}", f"speculative_{field}")))
+    return next((value for value in spelt if value is not None), None)
 
 
 def adapter_places(arguments: Mapping[str, Any]) -> list[tuple[str, str]]:

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from envcheck.cli.memory import model_notes
 from envcheck.errors import UsageError
 from envcheck.model.modelspec import ModelSource, ModelSpec
 from envcheck.readers.adapter import adapter_rank, read_adapter
@@ -72,6 +73,10 @@ def test_any_rank_is_bounded(config):
         ({"speculative_config": {"model": 5}}, None),
         ({"speculative_model": "[ngram]"}, None),
         ({"speculative_model": "acme/draft"}, "acme/draft"),
+        ({"spec_model": "acme/draft", "spec_method": "eagle3"}, "acme/draft"),
+        ({"spec_model": "acme/draft", "spec_method": "ngram_gpu"}, None),
+        ({"speculative_config.model": "acme/draft", "speculative_config.num_speculative_tokens": 2}, "acme/draft"),
+        ({"speculative_config": {"method": ["x"], "model": "acme/draft"}}, "acme/draft"),
     ],
 )
 def test_the_draft_model_that_is_named(arguments, name):
@@ -152,3 +157,13 @@ def test_a_folder_whose_quantization_stands_in_another_file(host):
     }
     config = find_model("/m", host(files), lambda name: None, Places("https://hub.example")).config
     assert config["quantization_config"] == {"quant_method": "modelopt", "quant_algo": "FP8"}
+
+
+def test_what_was_not_read_is_said():
+    spec = ModelSpec("acme/base", {}, ModelSource("hub", "", cached_s=3 * 86_400 + 5), unread=("acme/draft", "/lora"))
+    assert [(note.key, *note.params.values()) for note in model_notes(spec)] == [
+        ("note.model-unread", "acme/draft"),
+        ("note.model-unread", "/lora"),
+        ("note.model-kept", "acme/base", 3),
+    ]
+    assert model_notes(SPEC) == []
