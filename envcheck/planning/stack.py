@@ -149,6 +149,12 @@ def _installed(judgement: Judgement, matrix: Matrix) -> Stack | None:
     return to_stack(Choice(judged, python or (0, 0), False), judgement, matrix) if judged else None
 
 
+def as_installed(choice: StackChoice, judgement: Judgement, matrix: Matrix) -> StackChoice:
+    """The choice of what is installed, for a host that keeps it from running only by what can be mended beside it."""
+    present = _installed(judgement, matrix) if judgement.subject == "installed" else None
+    return choice if present is None else StackChoice(present, (), (), {}, True, choice.best)
+
+
 def to_stack(choice: Choice, judgement: Judgement, matrix: Matrix) -> Stack:
     """A chosen wheel as the plan holds it."""
     judged = choice.judged

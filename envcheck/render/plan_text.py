@@ -118,7 +118,7 @@ def _write_stack(page: Page, plan: Plan, stack: Stack, *, sure: bool) -> None:
     """The stack that runs here, or will once the host is mended."""
     first = lead(plan)
     mended = first is not None and bool(by_hand(first))
-    key = "plan.host-first" if mended else "plan.stack"
+    key = f"plan.host-first{'' if plan.install else '-installed'}" if mended else "plan.stack"
     page.say(key, role="good" if sure and not mended else "caution", vllm=stack_name(stack))
     page.write(stack_line(stack, page.catalogue), indent="  ")
     mark = advisories_line(stack, page.catalogue)

@@ -62,7 +62,7 @@ def by_hand(way: Way) -> tuple[Remedy, ...]:
     left = tuple(line for line in way.commands if line not in image_lines(way) and not is_setting(line))
     if installs(way) or way.kind == "hardware" or way.title.key == "way.installed":
         return steps
-    if not left and (way.commands or way.kind == "setting"):
+    if not left and way.commands:
         return steps
     return (*steps, Remedy("service", way.title, left, way.cost.root))
 

@@ -61,12 +61,23 @@ def _shared_memory(params: Mapping[str, Any], situation: Situation, matrix: Matr
     return {"memory.shm_mib": int(matrix.thresholds["shm-recommended-mib"])}
 
 
+def _without_compat(params: Mapping[str, Any], situation: Situation, matrix: Matrix) -> Effect | None:
+    """The loader takes the driver's own libcuda; not of an image, which puts its own first again."""
+    if situation.driver is None or situation.image:
+        return None
+    found: Effect = {"libcuda": {"version": situation.driver.raw, "compat": False}}
+    path = (known(situation.host.environment) or {}).get("LD_LIBRARY_PATH", "")
+    left = [folder for folder in path.split(":") if not folder.rstrip("/").endswith("/compat")]
+    return found | ({"environment.LD_LIBRARY_PATH": ":".join(left)} if path else {})
+
+
 # By the text of a remedy, where its commands do not tell.
 _TOLD: dict[str, Callable[[Mapping[str, Any], Situation, Matrix], Effect | None]] = {
     "start-fabric-manager": _fabric,
     "shm-container": _shared_memory,
     "shm-kubernetes": _shared_memory,
     "shm-host": _shared_memory,
+    "drop-compat": _without_compat,
     "dtype-half": _argument("dtype", "half"),
     "dtype-single": _argument("dtype", "float32"),
     "kv-cache-auto": _argument("kv_cache_dtype", "auto"),

@@ -7,12 +7,12 @@ from collections.abc import Iterator
 import msgspec
 
 from envcheck.matrix.load import Matrix
-from envcheck.model.finding import Severity
+from envcheck.model.finding import Severity, Verdict
 from envcheck.model.request import Request
 from envcheck.model.stack import Stack
 from envcheck.model.text import Text
 from envcheck.model.ways import Cost, Way
-from envcheck.planning.stack import StackChoice, choose_stack
+from envcheck.planning.stack import StackChoice, as_installed, choose_stack
 from envcheck.planning.ways.compat import compat
 from envcheck.planning.ways.context import Context, context_with
 from envcheck.planning.ways.cost import with_costs
@@ -35,6 +35,9 @@ _SHOWN = 3
 def with_ways(choice: StackChoice, judgement: Judgement, matrix: Matrix, request: Request, directory: str) -> StackChoice:
     """The choice with all ways. Where nothing runs, its ways out are those of them that need no root, in the same order."""
     ways = ways_of(judgement, matrix, request, choice, directory)
+    if not choice.installed and _keeps_installed(ways[0], context_with(choice.best, judgement, matrix, request, directory)):
+        choice = as_installed(choice, judgement, matrix)
+        ways = ways_of(judgement, matrix, request, choice, directory)
     if choice.stack is not None:
         return msgspec.structs.replace(choice, ways=ways)
     out: list[Stack] = []
@@ -51,7 +54,7 @@ def ways_of(
     chosen = choice or choose_stack(judgement, matrix, request)
     context = context_with(chosen.best, judgement, matrix, request, directory)
     found = list(_settled(context, chosen))
-    if chosen.installed and chosen.stack is not None:
+    if chosen.installed and chosen.stack is not None and judgement.verdict is not Verdict.BLOCKED:
         found.append(_nothing_to_do(chosen.stack, judgement))
     if not found and context.goal is not None:
         # Nothing leads to what is wanted: then to whatever else runs.
@@ -88,8 +91,8 @@ def _last_resort(context: Context) -> Way:
 
 def _candidates(context: Context, choice: StackChoice) -> Iterator[Way]:
     cures = list(mended(context, choice.stack, warned=choice.installed))
-    if whole(context) and not _of_packages(context):
-        # The host itself is at fault: no other wheel or image cures that, and the wheel that is planned comes with the cure.
+    if _of_the_host(context):
+        # No other wheel or image cures that, and the wheel that is planned comes with the cure.
         opened, parts = list(drivers(context)), list(gpus(context))
         # Where the choice of GPUs comes with what to install for them, the setting alone says less.
         told = bool(parts) and context.judgement.subject != "installed"
@@ -106,6 +109,17 @@ def _candidates(context: Context, choice: StackChoice) -> Iterator[Way]:
     yield from opened
     if not opened and context.best is None:
         yield from driver_images(context)
+
+
+def _keeps_installed(way: Way, context: Context) -> bool:
+    """Whether a way mends the host, so that what is installed runs afterwards."""
+    mends = way.title.key.startswith("remedy.") and way.kind in ("setting", "service", "reboot")
+    return mends and context.judgement.subject == "installed" and _of_the_host(context)
+
+
+def _of_the_host(context: Context) -> bool:
+    """Whether nothing blocks but the host itself."""
+    return whole(context) and not _of_packages(context)
 
 
 def _of_packages(context: Context) -> bool:
