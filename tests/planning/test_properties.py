@@ -177,7 +177,7 @@ UNRELATED: list[dict[str, Any]] = [
     {"toolkits": [{"version": "11.8.89", "path": "/usr/local/cuda-11.8"}]},
     {"cudnn": {"version": "8.9.7"}},
     {"disk": [{"path": "/", "free_mib": 900000}]},
-    {"secure_boot": True},
+    {"secure_boot": False},  # where it is on, a newer driver needs more steps
     {"processes": [{"pid": 1, "gpu": 0, "memory_mib": 100, "name": "x"}]},
     {"network": {"index": "unreachable"}},
     {"pci": {"iommu": "translated", "acs_redirect": True}},
