@@ -14,7 +14,7 @@ from typing import Protocol
 import msgspec
 
 _LIMIT = 64 << 20  # bytes of one entry
-_MOST = 1000  # entries; the oldest go first
+_MOST, _MOST_BYTES = 1000, 1 << 30  # entries, and what they take together; the oldest go first
 _FORM = 1
 
 
@@ -95,10 +95,14 @@ class FolderStore(Store):
                     os.unlink(written)
 
     def _make_room(self) -> None:
+        """The newest stay as long as they are neither too many nor too large together."""
         with os.scandir(self._folder) as entries:
-            found = sorted((entry.stat(follow_symlinks=False).st_mtime, entry.path) for entry in entries)
-        for _, path in found[:-_MOST]:
-            os.unlink(path)
+            states = [(entry.stat(follow_symlinks=False), entry.path) for entry in entries]
+        held = 0
+        for number, (state, path) in enumerate(sorted(states, key=lambda item: -item[0].st_mtime_ns)):
+            held += state.st_size
+            if number >= _MOST or held > _MOST_BYTES:
+                os.unlink(path)
 
     def _path(self, key: str) -> str:
         return os.path.join(self._folder, _digest(key.encode("utf-8", "replace")))

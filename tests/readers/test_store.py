@@ -96,3 +96,14 @@ def test_the_oldest_entries_make_room(tmp_path, monkeypatch):
 )
 def test_where_it_is_kept(environment, folder):
     assert cache_folder(environment) == folder
+
+
+def test_large_entries_make_room_too(tmp_path, monkeypatch):
+    store = FolderStore(str(tmp_path))
+    for number in range(4):
+        store.put(str(number), bytes(1000))
+        (file,) = (path for path in tmp_path.iterdir() if path.stat().st_mtime > 1000)
+        os.utime(file, (number, number))
+    monkeypatch.setattr(module, "_MOST_BYTES", 3 * 1200)  # an entry is its body and a line of about 150 bytes
+    store.put("new", bytes(1000))
+    assert [key for key in ("0", "1", "2", "3", "new") if store.get(key)] == ["2", "3", "new"]
