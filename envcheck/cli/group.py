@@ -13,6 +13,7 @@ COMMANDS = {
     "plan": ("plan", "The way to a running `vllm serve`, and its files."),
     "size": ("size", "Memory of a model on a GPU, and the settings that fit."),
     "defaults": ("defaults", "The defaults of a release on a GPU as they take effect."),
+    "upgrade": ("upgrade", "What changes between two releases, and the command anew."),
     "explain": ("explain", "One finding code in full."),
     "matrix": ("matrix", "The compatibility facts: validate."),
     "batch": ("batch", "Many questions: one JSON object a line in, one out."),
