@@ -97,9 +97,9 @@ def _listening(serve: ServeConfig, catalogue: Catalogue) -> list[str]:
 
 
 def serve_script(plan: Plan, catalogue: Catalogue, version: str) -> str | None:
-    """`serve.sh`: the environment, then `vllm serve` in place of the shell. None where the plan serves nothing, or from an image."""
+    """`serve.sh`: the environment, then `vllm serve` in its place. None where nothing is to be served, nothing there serves it, or an image does."""
     serve, first = plan.serve, lead(plan)
-    if serve is None or (first and first.image):
+    if serve is None or (first and first.image) or not (plan.stack or plan.install):
         return None
     lines = _head(catalogue, "shell.serve-head", version)
     if unfit(plan):

@@ -68,7 +68,11 @@ def settled(way: Way, context: Context) -> Way | None:
         if judged.verdict is not Verdict.BLOCKED and found is None:
             said = {finding.code for finding in judged.findings}
             left = [*judged.findings, *(finding for finding in context.judgement.findings if finding.code in said)]
-            return _with(way, [*first, *eased(left, first)], after, judged.verdict)
+            # What the way sets itself, no remedy of a warning sets otherwise.
+            beside = [
+                step for step in eased(left, first) if not way.after.keys() & (effect_of(step, judged.situation, context.matrix) or {})
+            ]
+            return _with(way, [*first, *beside], after, judged.verdict)
         if found is None:
             return None
         first.append(found)
