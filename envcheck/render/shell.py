@@ -97,7 +97,7 @@ def _listening(serve: ServeConfig, catalogue: Catalogue) -> list[str]:
 
 
 def serve_script(plan: Plan, catalogue: Catalogue, version: str) -> str | None:
-    """`serve.sh`: the environment, then `vllm serve` in its place. None where nothing is to be served, nothing there serves it, or an image does."""
+    """`serve.sh`: the environment, then `vllm serve` in its place. None without what serves it, or from an image."""
     serve, first = plan.serve, lead(plan)
     if serve is None or (first and first.image) or not (plan.stack or plan.install):
         return None
