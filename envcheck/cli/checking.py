@@ -25,9 +25,14 @@ def check(asked: Common, vllm: str | None = None, model: str | None = None, wish
     from envcheck.model.request import Request
 
     system = this_machine(asked)
-    matrix = load_matrix(asked)
+    try:
+        matrix = load_matrix(asked)
+        host = load_host(asked, matrix, system)
+    finally:
+        if system is not None:
+            system.drop_nvml()  # where the facts were not in order, nobody has asked it
     request = Request(vllm=vllm, model=model)
-    report = answer(load_host(asked, matrix, system), matrix, wished.on(request) if wished else request, asked)
+    report = answer(host, matrix, wished.on(request) if wished else request, asked)
     if asked.output == "json":
         from envcheck.render.jsonout import check_out
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from envcheck.model.network import NetworkPlaces
     from envcheck.probes.look import OwnInterpreter
     from envcheck.system.port import System
+    from envcheck.system.real import RealSystem
     from envcheck.system.recording import RecordingSystem
 
 _ADDRESS = r"\d{1,3}(\.\d{1,3}){3}|::|\[?[0-9a-f:]*::[0-9a-f:]*\]?|localhost"
@@ -32,7 +33,7 @@ def load_matrix(common: Common) -> Matrix:
     return load(common.matrix_dir)
 
 
-def this_machine(common: Common) -> System | None:
+def this_machine(common: Common) -> RealSystem | None:
     """The machine we run on, where it is the one asked about; its driver is being asked already, while the facts are loaded."""
     if common.host:
         return None

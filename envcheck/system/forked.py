@@ -52,6 +52,11 @@ class Child(msgspec.Struct):
             detail = _how_it_died(status)
         return Outcome(messages, end, detail)
 
+    def abandon(self) -> None:
+        """Kill it and let go of what it sent."""
+        os.close(self.reader)
+        _kill_and_reap(self.pid)
+
 
 def start(work: Callable[[Send], None], total_s: float) -> Child:
     """Begin `work(send)` in a forked child. Raises OSError where no child can be had."""

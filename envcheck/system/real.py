@@ -82,6 +82,12 @@ class RealSystem(System):
         if self._visit is None and self._begun is None:
             self._begun = begin()
 
+    def drop_nvml(self) -> None:
+        """Give up a child that was sent on its way and that nobody will ask."""
+        begun, self._begun = self._begun, None
+        if begun is not None:
+            begun.abandon()
+
     def nvml(self) -> NvmlReport:
         """NVML's report; the first call asks, in a child process, for both this and libcuda."""
         return self._nvml_visit().report
@@ -96,7 +102,7 @@ class RealSystem(System):
             start = time.monotonic()
             stall, total = (self._patience.limit(limit, _LEAST_NVML_S) for limit in (STALL_S, TOTAL_S))
             begun, self._begun = self._begun, None
-            self._visit = visit(stall, total, begun)
+            self._visit = visit(stall, total, begun) if begun else visit(stall, total)
             if self._visit.report.status == "Timeout":
                 self._patience.waited(time.monotonic() - start)
         return self._visit

@@ -221,13 +221,12 @@ def test_models_as_their_config_json_has_them(matrix: Matrix, model: str, layers
 
 
 def test_the_model_catalogue(matrix: Matrix) -> None:
-    assert len(matrix.models) == 89
     assert matrix.model("nobody/nothing") is None
-    assert {name for name, card in matrix.models.items() if card.partial} == {
-        "google/gemma-4-E4B-it",
-        "Qwen/Qwen3.5-2B",
-        "Qwen/Qwen3.8-27B",
-    }
+    partial = {name for name, card in matrix.models.items() if card.partial}
+    assert {"google/gemma-4-E4B-it", "Qwen/Qwen3.5-2B", "Qwen/Qwen3.8-27B"} <= partial
+    # what was put together from a sibling or from a class's defaults is never taken for what was read
+    assert all(card.config_basis != "artefact" for card in matrix.models.values() if card.partial)
+    assert len(matrix.models) - len(partial) >= 80
 
 
 def test_the_vocabulary(matrix: Matrix) -> None:
