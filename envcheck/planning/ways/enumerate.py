@@ -8,7 +8,7 @@ import msgspec
 
 from envcheck.matrix.load import Matrix
 from envcheck.model.finding import Severity, Verdict
-from envcheck.model.request import Request
+from envcheck.model.request import Pins, Request
 from envcheck.model.stack import Stack
 from envcheck.model.text import Text
 from envcheck.model.ways import Cost, Way
@@ -20,7 +20,7 @@ from envcheck.planning.ways.driver_images import driver_images
 from envcheck.planning.ways.drivers import drivers
 from envcheck.planning.ways.findings import mended, whole
 from envcheck.planning.ways.gpus import gpus
-from envcheck.planning.ways.hardware import hardware, nothing_known
+from envcheck.planning.ways.hardware import forbidden, hardware, is_forbidden, nothing_known
 from envcheck.planning.ways.images import images
 from envcheck.planning.ways.prove import eased, settled
 from envcheck.planning.ways.rank import ranked, worth_it
@@ -39,6 +39,9 @@ def with_ways(choice: StackChoice, judgement: Judgement, matrix: Matrix, request
         choice = as_installed(choice, judgement, matrix)
         ways = ways_of(judgement, matrix, request, choice, directory)
     if choice.stack is not None:
+        # What would run once the host is mended is no plan where a wish rules the mending out.
+        if is_forbidden(ways[0]):
+            return msgspec.structs.replace(choice, ways=ways, stack=None, alternatives=(), reasons=())
         return msgspec.structs.replace(choice, ways=ways)
     out: list[Stack] = []
     for way in ways:
@@ -62,7 +65,7 @@ def ways_of(
         found = [_giving_up(way, request) for way in _settled(free, chosen)]
     wanted = context.goal is not None and chosen.stack is None  # else it runs already, and what changes more must lead further
     ordered = worth_it(ranked(found, matrix), matrix, mends=_CURES, wanted=wanted)
-    return tuple([with_costs(way, context, installed=chosen.installed) for way in ordered] or (_last_resort(context),))
+    return tuple([with_costs(way, context, installed=chosen.installed) for way in ordered] or (_last_resort(context, chosen),))
 
 
 def _settled(context: Context, choice: StackChoice) -> Iterator[Way]:
@@ -80,8 +83,12 @@ def _giving_up(way: Way, request: Request) -> Way:
     return msgspec.structs.replace(way, breaks=("vllm", *way.breaks))
 
 
-def _last_resort(context: Context) -> Way:
-    """The smallest change of hardware, proved where that can be."""
+def _last_resort(context: Context, choice: StackChoice) -> Way:
+    """The smallest change of hardware, proved where that can be; where only a wish is in the way, that it is."""
+    pins = context.request.pins
+    free = msgspec.structs.replace(context, request=msgspec.structs.replace(context.request, pins=Pins()))
+    if pins != free.request.pins and next(_settled(free, choice), None) is not None:
+        return forbidden(pins)
     for way in hardware(context):
         proved = settled(way, context) if way.after else way
         if proved is not None:

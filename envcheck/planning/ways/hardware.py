@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import msgspec
 
 from envcheck.matrix.records import GpuModel
+from envcheck.model.request import Pins
 from envcheck.model.text import Text
 from envcheck.model.versions import ComputeCapability, compute_capability
 from envcheck.model.ways import Way
@@ -34,6 +35,23 @@ def hardware(context: Context) -> Iterator[Way]:
 def nothing_known() -> Way:
     """That nothing on record helps."""
     return Way(kind="hardware", title=Text("way.hardware.none"), why=(Text("way.why.hardware.none"),))
+
+
+def forbidden(pins: Pins) -> Way:
+    """That there are ways, but none that keeps to what is wanted; the options that want it are named."""
+    given = (
+        (f"--torch '{pins.torch}'", pins.torch),
+        (f"--with-python {pins.python}", pins.python),
+        ("--no-root", not pins.root),
+        ("--no-container", not pins.container),
+    )
+    options = ", ".join(f"`{option}`" for option, wanted in given if wanted)
+    return Way(kind="hardware", title=Text("way.wishes", {"options": options}), why=(Text("way.why.wishes"),))
+
+
+def is_forbidden(way: Way) -> bool:
+    """Whether a way says just that."""
+    return way.title.key == "way.wishes"
 
 
 def _generations(context: Context) -> list[tuple[ComputeCapability, list[GpuModel]]]:
