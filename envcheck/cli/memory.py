@@ -29,10 +29,17 @@ def sizer_of(matrix: Matrix) -> Sizer:
 
 
 def size(
-    host: HostReport, matrix: Matrix, request: Request, spec: ModelSpec | None, release: Version | None, engine: str | None
+    host: HostReport,
+    matrix: Matrix,
+    request: Request,
+    spec: ModelSpec | None,
+    release: Version | None,
+    engine: str | None,
+    *,
+    explain: bool = False,
 ) -> SizeResult:
-    """The memory budget of a request on a host."""
-    return sizer_of(matrix).size_request(host, request, spec, release, engine)
+    """The memory budget of a request on a host; `explain` = with how each figure is arrived at."""
+    return sizer_of(matrix).size_request(host, request, spec, release, engine, explain=explain)
 
 
 def size_as_planned(

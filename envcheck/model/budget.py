@@ -66,8 +66,18 @@ class AccountLine(msgspec.Struct, frozen=True):
     text: Text
 
 
+class Derivation(msgspec.Struct, frozen=True):
+    """How a figure is arrived at. `parts` = GiB, or bytes for `bytes_per_token`, by what they are of; `releases` "" = all."""
+
+    formula: Text
+    inputs: dict[str, Any] = {}
+    parts: dict[str, float] = {}
+    releases: str = ""
+    sources: tuple[str, ...] = ()
+
+
 class SizeResult(msgspec.Struct, frozen=True):
-    """The memory budget. `unknowns` says what was missing when the verdict is `unknown`; `account` explains every term."""
+    """The memory budget. `unknowns` says what was missing when the verdict is `unknown`; `account` explains every term, `derivations` how, where asked for."""
 
     verdict: SizeVerdict
     engine: str | None
@@ -78,3 +88,4 @@ class SizeResult(msgspec.Struct, frozen=True):
     confidence: Confidence
     unknowns: list[Text] = []
     account: list[AccountLine] = []
+    derivations: dict[str, Derivation] = {}

@@ -193,6 +193,16 @@ class AccountOut(msgspec.Struct, frozen=True):
     text: str
 
 
+class DerivationOut(msgspec.Struct, frozen=True):
+    """How a figure is arrived at: the formula in words, what goes into it, its parts (GiB; bytes for `bytes_per_token`), where it holds."""
+
+    formula: str
+    inputs: dict[str, Any]
+    parts: dict[str, float]
+    releases: str
+    sources: list[str]
+
+
 class SizeOut(msgspec.Struct, frozen=True):
     """The memory budget of one GPU in GiB; `account` explains every term, and is left out of batches."""
 
@@ -206,6 +216,7 @@ class SizeOut(msgspec.Struct, frozen=True):
     unknowns: list[str]
     account: list[AccountOut] | msgspec.UnsetType = msgspec.UNSET
     schema: str = SIZE_SCHEMA
+    derivations: dict[str, DerivationOut] | msgspec.UnsetType = msgspec.UNSET
 
 
 class PlanOut(msgspec.Struct, frozen=True):

@@ -19,6 +19,7 @@ from envcheck.render.jsonmodel import (
     CheckOut,
     ClashOut,
     CostOut,
+    DerivationOut,
     FactOut,
     FailureOut,
     FindingOut,
@@ -85,6 +86,11 @@ def size_out(size: SizeResult, catalogue: Catalogue, *, account: bool = True) ->
         suggested=SuggestionOut(size.suggested.serve_args, [catalogue.text(why) for why in size.suggested.why]),
         confidence=size.confidence,
         unknowns=[catalogue.text(unknown) for unknown in size.unknowns],
+        derivations={
+            term: DerivationOut(catalogue.text(made.formula), made.inputs, made.parts, made.releases, list(made.sources))
+            for term, made in size.derivations.items()
+        }
+        or UNSET,
         account=[AccountOut(line.term, line.gib, line.charged, catalogue.text(line.text)) for line in size.account] if account else UNSET,
     )
 

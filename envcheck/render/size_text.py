@@ -78,10 +78,31 @@ def _write_terms(page: Page, size: SizeResult, verbose: bool) -> None:
     for label, line in zip(labels, size.account, strict=True):
         figure = _gib(line.gib) if line.charged else f"({_gib(line.gib)})"
         page.raw(f"  {pad(label, widest)}  {figure:>8}")
-        if verbose:
+        if verbose or size.derivations:
             page.write(page.catalogue.text(line.text), indent="      ", role="faint")
+        _write_derivation(page, size, line.term)
     if not all(line.charged for line in size.account):
         page.say("size.not-charged", indent="  ", role="faint")
+
+
+def _write_derivation(page: Page, size: SizeResult, term: str) -> None:
+    """How a figure is arrived at, where that was asked for."""
+    made = size.derivations.get(term)
+    if made is None:
+        return
+    page.say("size.explain.formula", indent="      ", formula=page.catalogue.text(made.formula))
+    if made.inputs:
+        page.say(
+            "size.explain.inputs", indent="      ", role="faint", listed=", ".join(f"{name} {value}" for name, value in made.inputs.items())
+        )
+    if made.parts:
+        unit = "B" if term == "bytes_per_token" else "GiB"
+        listed = ", ".join(f"{name} {value:g} {unit}" for name, value in made.parts.items())
+        page.say("size.explain.parts", indent="      ", role="faint", listed=listed)
+    if made.releases:
+        page.say("size.explain.releases", indent="      ", role="faint", releases=made.releases)
+    if made.sources:
+        page.say("size.explain.sources", indent="      ", role="faint", listed=", ".join(made.sources))
 
 
 def _write_cache(page: Page, size: SizeResult) -> None:
@@ -90,6 +111,7 @@ def _write_cache(page: Page, size: SizeResult) -> None:
         return
     page.blank()
     page.say("size.cache", tokens=cache.tokens, bytes=cache.bytes_per_token)
+    _write_derivation(page, size, "bytes_per_token")
     if cache.max_concurrency is not None:
         page.say("size.concurrency", requests=cache.max_concurrency)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from envcheck.model.memoryfacts import GraphSizes, Runner
+from envcheck.model.memoryfacts import GraphMemory, GraphSizes, Runner
 from envcheck.model.units import GIB, MIB
 from envcheck.sizing.release import Rules, first
 from envcheck.sizing.settings import Settings
@@ -32,10 +32,15 @@ def capture_sizes(settings: Settings, facts: GraphSizes) -> list[int]:
     return [size for size in sizes if size <= most]
 
 
+def graph_record(dims: Dimensions, rules: Rules, runner: Runner) -> GraphMemory | None:
+    """What is known of the memory of a model's graphs."""
+    return first(rules.graph_memory, lambda r: r.runner in (None, runner) and (not r.model_types or dims.model_type in r.model_types))
+
+
 def graph_bytes(dims: Dimensions, settings: Settings, rules: Rules, runner: Runner) -> float:
     """Memory of the graphs of one rank; 0 in eager mode."""
     count = graph_count(settings, rules)
-    facts = first(rules.graph_memory, lambda r: r.runner in (None, runner) and (not r.model_types or dims.model_type in r.model_types))
+    facts = graph_record(dims, rules, runner)
     if not count or facts is None:
         return 0.0
     layers = dims.layer_count / settings.stages

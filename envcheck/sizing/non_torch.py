@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from envcheck.model.memoryfacts import NonTorch
 from envcheck.model.units import GIB
 from envcheck.sizing.card import context_bytes, interconnect
 from envcheck.sizing.inputs import Card
@@ -9,17 +10,21 @@ from envcheck.sizing.release import Rules
 from envcheck.sizing.settings import Settings
 
 
-def non_torch_bytes(card: Card, settings: Settings, rules: Rules) -> float:
-    """Communicators, library handles, modules: the record with the most ranks that are here."""
+def non_torch_record(card: Card, settings: Settings, rules: Rules) -> NonTorch | None:
+    """The record of communicators, library handles, modules: the one with the most ranks that are here."""
     link = interconnect(card)
     fitting = [
         record
         for record in rules.non_torch
         if record.ranks <= settings.tensor_ranks and record.interconnect in (None, link) and (not record.pipeline or settings.stages > 1)
     ]
-    if not fitting:
-        return 0.0
-    return max(fitting, key=lambda record: (record.pipeline, record.ranks)).gib * GIB
+    return max(fitting, key=lambda record: (record.pipeline, record.ranks), default=None)
+
+
+def non_torch_bytes(card: Card, settings: Settings, rules: Rules) -> float:
+    """What that record says."""
+    record = non_torch_record(card, settings, rules)
+    return record.gib * GIB if record else 0.0
 
 
 def card_bytes(card: Card, total: float, rules: Rules) -> float:

@@ -21,7 +21,7 @@ from envcheck.sizing.release import MemoryTable, Rules
 from envcheck.sizing.runner import runner_of
 from envcheck.sizing.settings import Settings, settings_of
 from envcheck.sizing.spec import Dimensions
-from envcheck.sizing.weights import checkpoint_bytes, weight_terms
+from envcheck.sizing.weights import WeightTerms, checkpoint_bytes, weight_terms
 
 _CHECKPOINT_TOLERANCE = 0.03  # a computed size this close to the checkpoint's is trusted for how it shards
 
@@ -72,8 +72,11 @@ class Question(msgspec.Struct, frozen=True):
         if self.dims.missing or not self.form.known:
             whole = self.inputs.weights_bytes
             return max(0.0, whole / rank.ranks / rank.stages - offload) if whole else None
-        terms = weight_terms(self.dims, rank, self.form, self._text_weights(), self.settings.pooling, self.settings.batched_tokens)
-        return max(0.0, terms.total * self._checkpoint_scale() - offload)
+        return max(0.0, self.weight_parts(rank).total * self._checkpoint_scale() - offload)
+
+    def weight_parts(self, rank: Rank) -> WeightTerms:
+        """Bytes of weights on a rank by part, as computed from the configuration."""
+        return weight_terms(self.dims, rank, self.form, self._text_weights(), self.settings.pooling, self.settings.batched_tokens)
 
     def _text_weights(self) -> bool:
         return self.dims.multimodal and self.settings.text_only

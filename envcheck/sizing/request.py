@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
+import msgspec
 from packaging.version import Version
 
 from envcheck.model.budget import SizeResult
@@ -53,15 +54,27 @@ class Sizer:
         self._gpu = gpu
 
     def size_request(
-        self, host: HostReport, request: Request, spec: ModelSpec | None, release: Version | None, engine: str | None
+        self,
+        host: HostReport,
+        request: Request,
+        spec: ModelSpec | None,
+        release: Version | None,
+        engine: str | None,
+        *,
+        explain: bool = False,
     ) -> SizeResult:
         """The budget of a request on a host, with arguments that fit.
 
         `spec` None = the request's own `model_config`. `release` and `engine` None = not known: then the newest rules hold. An engine that
-        the request names comes first. Never raises for hostile values.
+        the request names comes first. `explain` = with how each figure is arrived at. Never raises for hostile values.
         """
         question = ask(self.inputs(host, request, spec, release, engine), self.table)
-        return result(question, suggestion(question))
+        found = result(question, suggestion(question))
+        if not explain:
+            return found
+        from envcheck.sizing.derivation import derivations  # noqa: PLC0415  # only for a reader who wants to know
+
+        return msgspec.structs.replace(found, derivations=derivations(question))
 
     def inputs(
         self, host: HostReport, request: Request, spec: ModelSpec | None, release: Version | None, engine: str | None

@@ -22,8 +22,9 @@ if TYPE_CHECKING:
 @click.argument("words", nargs=-1, type=click.UNPROCESSED, metavar="MODEL [--SERVE-ARGUMENT VALUE]...")
 @click.option("--vllm", callback=said, metavar="SPEC", help="With this vLLM; otherwise the one that `envcheck` would choose.")
 @click.option("--gpu", callback=said, metavar="'NAME [xN]'", help="On these GPUs instead of this host's, e.g. 'NVIDIA A10 x2'.")
+@click.option("--explain", is_flag=True, help="Every figure with its formula, what goes into it, and where that was read.")
 @common()
-def command(asked: Common, words: tuple[str, ...], vllm: str | None, gpu: str | None) -> int:
+def command(asked: Common, words: tuple[str, ...], vllm: str | None, gpu: str | None, explain: bool) -> int:
     """Size a model (hub id or local folder). Arguments of `vllm serve` may follow it. Exit status 0 fits, 1 does not, 3 unknown."""
     if asked.schema:
         from envcheck.render.jsonmodel import SIZE_SCHEMA, SizeOut
@@ -38,7 +39,7 @@ def command(asked: Common, words: tuple[str, ...], vllm: str | None, gpu: str | 
         raise UsageError("error.model-first")
     matrix = load_matrix(asked)
     request = Request(vllm=vllm, model=words[0], serve_args=parse_serve_args(words[1:], own_options(command)))
-    return _size(asked, request, matrix, _host(asked, gpu, matrix))
+    return _size(asked, request, matrix, _host(asked, gpu, matrix), explain)
 
 
 def _host(asked: Common, gpu: str | None, matrix: Matrix) -> HostReport:
@@ -62,13 +63,13 @@ def _unused(host: HostReport, request: Request, result: SizeResult) -> int:
     return 0 if spread or count < 2 or result.verdict == "unknown" else count
 
 
-def _size(asked: Common, request: Request, matrix: Matrix, host: HostReport) -> int:
+def _size(asked: Common, request: Request, matrix: Matrix, host: HostReport, explain: bool) -> int:
     from envcheck.cli.answer import chosen_release, model_of
     from envcheck.cli.memory import size
 
     spec = model_of(request, matrix, asked)
     release, engine = chosen_release(host, matrix, request)
-    result = size(host, matrix, request, spec, release.version, engine)
+    result = size(host, matrix, request, spec, release.version, engine, explain=explain)
     if asked.output == "json":
         from envcheck.render.jsonout import size_out
 
