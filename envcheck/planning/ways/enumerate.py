@@ -62,7 +62,7 @@ def ways_of(
     if not found and context.goal is not None:
         # Nothing leads to what is wanted: then to whatever else runs.
         free = msgspec.structs.replace(context, goal=None, request=msgspec.structs.replace(request, vllm=None))
-        found = [_giving_up(way, request) for way in _settled(free, chosen)]
+        found = [_giving_up(way, request) for way in _settled(free, chosen) if way.stack or way.image]
     wanted = context.goal is not None and chosen.stack is None  # else it runs already, and what changes more must lead further
     ordered = worth_it(ranked(found, matrix), matrix, mends=_CURES, wanted=wanted)
     return tuple([with_costs(way, context, installed=chosen.installed) for way in ordered] or (_last_resort(context, chosen),))
