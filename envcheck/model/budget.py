@@ -77,7 +77,10 @@ class Derivation(msgspec.Struct, frozen=True):
 
 
 class SizeResult(msgspec.Struct, frozen=True):
-    """The memory budget. `unknowns` says what was missing when the verdict is `unknown`; `account` explains every term, `derivations` how, where asked for."""
+    """The memory budget. `unknowns` says what was missing when the verdict is `unknown`.
+
+    `account` explains every term, `derivations` how it is arrived at, where asked for.
+    """
 
     verdict: SizeVerdict
     engine: str | None

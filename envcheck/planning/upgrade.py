@@ -135,7 +135,7 @@ def _facts(matrix: Matrix, release: Release, card: Card) -> dict[str, str | None
         "python": release.record.requires_python,
         "torch": release.torch_pin,
         "cuda-major": str(major) if major else None,
-        "driver-floor": str(floor) if floor else None,
+        "driver-floor": floor.raw if floor else None,
     }
 
 

@@ -62,3 +62,8 @@ def test_command_is_rewritten() -> None:
     given = {"limit_mm_per_prompt": "image=2", "swap_space": 0, "max_model_len": 8192, "enable_prefix_caching": False}
     command = _upgrade("0.8.4", "0.20.0", args=given).command
     assert command == ("--limit-mm-per-prompt", '{"image": 2}', "--max-model-len", "8192", "--no-enable-prefix-caching")
+
+
+def test_the_driver_is_named_as_nvidia_does() -> None:
+    changes = {change.what: (change.before, change.after) for change in _upgrade("0.10.2", "0.20.0").stack}
+    assert changes["driver-floor"] == ("525.60.13", "580")
