@@ -42,6 +42,9 @@ def met_advisories(release: Release, judgement: Judgement, matrix: Matrix) -> tu
 def held_back(stack: Stack, judgement: Judgement, matrix: Matrix) -> bool:
     """Whether the host keeps the plan, and no wish or installation, at an older release that has critical or high advisories."""
     grave = stack.advisories is not None and stack.advisories.grave > 0
+    pins = judgement.situation.request.pins
+    if pins.torch or pins.python:
+        return False
     return grave and judgement.subject in ("any", "environment") and stack.vllm != matrix.releases[0].raw
 
 

@@ -14,7 +14,7 @@ from envcheck.model.stack import Clash, Stack
 from envcheck.model.text import Text
 from envcheck.model.ways import Way
 from envcheck.planning.advised import advised
-from envcheck.planning.wishes import honours, in_wanted_python
+from envcheck.planning.wishes import as_wished, honours, in_wanted_python, torch_kept
 from envcheck.rules.build import Judged, dotted
 from envcheck.rules.check import Judgement, surveyor_of
 from envcheck.rules.engine import choose_engine, switch_of
@@ -23,6 +23,7 @@ from envcheck.rules.survey import Choice, Survey
 if TYPE_CHECKING:
     from envcheck.planning.choice import Chosen
 
+_UNKNOWN = (0, 0)  # an interpreter whose version is not known
 SHOWN = 3  # alternatives and ways out that a person still reads
 
 
@@ -67,8 +68,8 @@ def choose_stack(judgement: Judgement, matrix: Matrix, request: Request, today: 
     judgement, surveyor = in_wanted_python(judgement), surveyor_of(matrix)
     # A broken installation is replaced by the same release in a fresh environment, where that runs.
     spec = request.vllm if judgement.subject in ("installed", "requested") else None
-    if judgement.subject == "installed" and judgement.release:
-        spec = judgement.release.raw
+    if judgement.subject == "installed":
+        spec = replaced_by(judgement) or request.vllm
     survey = surveyor.survey(judgement.target, spec)
     if survey.best is None or survey.best.judged.release is not matrix.releases[0]:  # else no wheel of the release page is newer
         survey = surveyor.survey(judgement.target, spec, variants=True)
@@ -87,13 +88,21 @@ def _chosen(
     if best is None:
         return None
     if pins.torch or pins.python:
-        kept = tuple(one for one in candidates(judgement, matrix, spec) if honours(one, pins))
-        return choose(kept, judgement, matrix, request, today) if kept else None
+        wished = (as_wished(one, pins) for one in candidates(judgement, matrix, spec))
+        kept = tuple(one for one in wished if honours(one, pins))
+        # Why it is this one is the wish; that it is the newest would not be true.
+        return msgspec.structs.replace(choose(kept, judgement, matrix, request, today), reasons=()) if kept else None
     if not explain and request.prefer == "newest":
         first = choose((best,), judgement, matrix, request, today)
         if not kept_in_spite(first):
             return first
     return choose(candidates(judgement, matrix, spec) or (best,), judgement, matrix, request, today)
+
+
+def replaced_by(judgement: Judgement) -> str | None:
+    """The release that takes the place of what is installed: the same, unless its torch is not the one wanted; None = any."""
+    release, wanted = judgement.release, judgement.situation.request.pins.torch
+    return release.raw if release and (not wanted or torch_kept(wanted, release)) else None
 
 
 def _needs_own_build(judgement: Judgement) -> bool:
@@ -144,9 +153,14 @@ def _held_back(survey: Survey) -> dict[str, tuple[Clash, ...]]:
 
 
 def _installed(judgement: Judgement, matrix: Matrix) -> Stack | None:
-    judged = judgement.judged
-    python = judgement.situation.python
-    return to_stack(Choice(judged, python or (0, 0), False), judgement, matrix) if judged else None
+    """What is installed; None where it goes against a wish, so that something else is to be planned."""
+    judged, pins = judgement.judged, judgement.situation.request.pins
+    python = judgement.situation.python or _UNKNOWN
+    if judged is None or not honours(
+        Choice(judged, python, False), pins if python != _UNKNOWN else msgspec.structs.replace(pins, python=None)
+    ):
+        return None
+    return to_stack(Choice(judged, python, False), judgement, matrix)
 
 
 def as_installed(choice: StackChoice, judgement: Judgement, matrix: Matrix) -> StackChoice:

@@ -54,6 +54,15 @@ def python_kept(wanted: str, python: str) -> bool:
     return found is not None and found[:2] == numbers(python)
 
 
+def as_wished(choice: Choice, pins: Pins) -> Choice:
+    """The wheel in the interpreter that is wanted, where its release takes that one, however old it is."""
+    found = numbers(pins.python) if pins.python else None
+    wanted = (found[0], found[1]) if found and len(found) > 1 else None
+    if wanted is None or wanted == choice.python or wanted not in choice.judged.release.python_minors:
+        return choice
+    return msgspec.structs.replace(choice, python=wanted, new_python=False)
+
+
 def honours(choice: Choice, pins: Pins) -> bool:
     """Whether a wheel in its interpreter keeps to both."""
     python = ".".join(map(str, choice.python))

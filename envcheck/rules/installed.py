@@ -173,6 +173,8 @@ def _again(situation: Situation) -> tuple[Remedy, ...]:
     build = installed.release.build(situation.arch or "x86_64", installed.variant) if installed else None
     if installed is None or build is None or build.variant or build.record.torch_variant:
         return (FRESH,)
+    if situation.python is not None and situation.python not in installed.release.python_minors:
+        return (FRESH,)  # an installer finds no wheel of it for this interpreter
     return (remedy("setting", "install-vllm-again", installer(situation, "install", f"vllm=={installed.release.raw}")), FRESH)
 
 

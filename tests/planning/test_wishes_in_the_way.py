@@ -24,7 +24,7 @@ KEPLER = {"driver": {"version": "470.256.02"}, "gpus": [{"index": 0, "name": "Te
     [
         (STOPPED, Pins(root=False), "`--no-root`"),
         (OLD, Pins(root=False), "`--no-root`"),
-        (OLD, Pins(python="3.9"), "`--with-python 3.9`"),
+        (OLD, Pins(python="3.6"), "`--with-python 3.6`"),
     ],
     ids=["fabric", "driver", "python"],
 )
@@ -38,3 +38,18 @@ def test_a_wish_that_leaves_no_way_is_named(plan_for: PlanFor, facts: dict[str, 
 
 def test_a_wish_beside_a_gpu_that_nothing_serves_is_not_to_blame(plan_for: PlanFor) -> None:
     assert plan_for({**SYSTEM, **KEPLER}, pins=Pins(root=False)).plan.ways[0].title.key == "way.hardware"
+
+
+def test_an_interpreter_that_is_wanted_is_planned_however_old(plan_for: PlanFor) -> None:
+    # 0.10.2 takes Python from 3.9 on by its metadata
+    facts = {**SYSTEM, "driver": {"version": "550.54.15"}, "gpus": [{"index": 0, "name": "NVIDIA A10", "compute_capability": "8.6"}]}
+    plan = plan_for(facts, vllm="0.10.2", pins=Pins(python="3.9")).plan
+    assert (plan.stack.vllm, plan.stack.python, plan.ways[0].stack) == ("0.10.2", "3.9", plan.stack)
+
+
+def test_a_torch_that_is_wanted_is_no_reason_to_call_its_release_the_newest(plan_for: PlanFor) -> None:
+    facts = {**SYSTEM, "driver": {"version": "550.54.15"}, "gpus": [{"index": 0, "name": "NVIDIA A10", "compute_capability": "8.6"}]}
+    plan = plan_for(facts, pins=Pins(torch="2.8.0")).plan
+    assert plan.stack.torch == "2.8.0"
+    assert plan.choice == ()
+    assert [note.key for note in plan.notes if note.key.startswith("plan.note.advisories")] == []

@@ -68,7 +68,7 @@ def _way(context: Context, package: CompatPackage, release: DriverVersion, choic
         commands=(*as_root(situation, *install), f"export LD_LIBRARY_PATH={folder}${{LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}}"),
         stack=context.stack_of(choice),
         cost=Cost(root=True, shared=is_shared(situation, matrix) and not in_container(situation)),
-        after={"libcuda": {"path": f"{folder}/libcuda.so.1", "version": release.raw, "compat": True}} | into_environment(choice),
+        after={"libcuda": {"path": f"{folder}/libcuda.so.1", "version": release.raw, "compat": True}} | into_environment(context, choice),
         asks=asked_as(choice),
         why=(
             Text("way.why.compat", {"cuda": package.cuda, "branch": situation.driver.branch, "driver": situation.driver.raw}),

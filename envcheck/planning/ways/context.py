@@ -9,8 +9,8 @@ from envcheck.matrix.release import Release
 from envcheck.model.request import Request
 from envcheck.model.stack import Stack
 from envcheck.model.ways import Pin
-from envcheck.planning.stack import choose_stack, to_stack
-from envcheck.planning.wishes import in_wanted_python, python_kept, torch_kept
+from envcheck.planning.stack import choose_stack, replaced_by, to_stack
+from envcheck.planning.wishes import as_wished, in_wanted_python, python_kept, torch_kept
 from envcheck.rules.build import Target
 from envcheck.rules.check import Judgement, surveyor_of
 from envcheck.rules.situation import Situation
@@ -71,8 +71,8 @@ def context_of(judgement: Judgement, matrix: Matrix, request: Request, directory
 def context_with(best: Choice | None, judgement: Judgement, matrix: Matrix, request: Request, directory: str) -> Context:
     """The context of a judgement; `best` = the wheel that is planned, None where none of those wanted runs."""
     goal = request.vllm or None
-    if goal is None and judgement.subject == "installed" and judgement.release:
-        goal = judgement.release.raw
+    if goal is None and judgement.subject == "installed":
+        goal = replaced_by(judgement)
     return Context(in_wanted_python(judgement), matrix, request, goal, best, directory)
 
 
@@ -89,5 +89,5 @@ def every_choice(context: Context) -> list[Choice]:
             if build.arch == (target.arch or "x86_64"):
                 judged = judge_build(free, matrix, release, build)
                 if not judged.errors:
-                    found.append(context.surveyor.choose(target, judged))
+                    found.append(as_wished(context.surveyor.choose(target, judged), context.request.pins))
     return found

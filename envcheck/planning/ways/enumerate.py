@@ -20,7 +20,7 @@ from envcheck.planning.ways.driver_images import driver_images
 from envcheck.planning.ways.drivers import drivers
 from envcheck.planning.ways.findings import mended, whole
 from envcheck.planning.ways.gpus import gpus
-from envcheck.planning.ways.hardware import forbidden, hardware, is_forbidden, nothing_known
+from envcheck.planning.ways.hardware import forbidden, hardware, nothing_known
 from envcheck.planning.ways.images import images
 from envcheck.planning.ways.prove import eased, settled
 from envcheck.planning.ways.rank import ranked, worth_it
@@ -39,8 +39,8 @@ def with_ways(choice: StackChoice, judgement: Judgement, matrix: Matrix, request
         choice = as_installed(choice, judgement, matrix)
         ways = ways_of(judgement, matrix, request, choice, directory)
     if choice.stack is not None:
-        # What would run once the host is mended is no plan where a wish rules the mending out.
-        if is_forbidden(ways[0]):
+        # What would run once the host is mended is no plan where nothing mends it, or a wish rules the mending out.
+        if ways[0].kind == "hardware":
             return msgspec.structs.replace(choice, ways=ways, stack=None, alternatives=(), reasons=())
         return msgspec.structs.replace(choice, ways=ways)
     out: list[Stack] = []
@@ -91,7 +91,7 @@ def _last_resort(context: Context, choice: StackChoice) -> Way:
         return forbidden(pins)
     for way in hardware(context):
         proved = settled(way, context) if way.after else way
-        if proved is not None:
+        if proved is not None and _allowed(proved, context.request):
             return proved
     return nothing_known()
 

@@ -12,7 +12,7 @@ from envcheck.model.text import Text
 from envcheck.model.versions import ComputeCapability, compute_capability
 from envcheck.model.ways import Way
 from envcheck.planning.ways.context import Context
-from envcheck.planning.ways.root import asked_as
+from envcheck.planning.ways.root import asked_as, opened
 from envcheck.planning.ways.stacks import fresh
 from envcheck.rules.survey import Choice
 
@@ -26,8 +26,7 @@ def hardware(context: Context) -> Iterator[Way]:
         if present is not None and capability <= present:
             continue
         target = msgspec.structs.replace(context.target, capabilities=(capability,))
-        survey = context.surveyor.survey(target, context.goal, variants=True)
-        best = survey.best or next(iter(survey.variants), None)
+        best = opened(context, target)
         if best is not None:
             yield _way(context, capability, models[0], best)
 
@@ -47,11 +46,6 @@ def forbidden(pins: Pins) -> Way:
     )
     options = ", ".join(f"`{option}`" for option, wanted in given if wanted)
     return Way(kind="hardware", title=Text("way.wishes", {"options": options}), why=(Text("way.why.wishes"),))
-
-
-def is_forbidden(way: Way) -> bool:
-    """Whether a way says just that."""
-    return way.title.key == "way.wishes"
 
 
 def _generations(context: Context) -> list[tuple[ComputeCapability, list[GpuModel]]]:
@@ -75,5 +69,6 @@ def _way(context: Context, capability: ComputeCapability, model: GpuModel, best:
         stack=stack,
         after=fresh(context, stack) | {"gpus": [gpu], "accelerators": None},
         asks=name,
+        breaks=context.breaks(best.judged.release, stack.python),
         why=(Text("way.why.hardware", {"capability": str(capability)}),),
     )

@@ -1,4 +1,4 @@
-"""The order of ways: wishes kept before wishes broken, the less intrusive first, then what is proved, loses less, is newer, is smaller."""
+"""The order of ways: wishes kept before wishes broken, the less intrusive first, then what is proved, is safe, loses less, is newer."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from envcheck.matrix.load import Matrix
 from envcheck.model.ways import INTRUSION, Way
 
 _PER_KIND = 2  # of each kind, so many that a person still reads
-Key = tuple[bool, int, bool, int, bool, int, int]
+Key = tuple[bool, int, bool, bool, bool, int, int, int]
 
 
 def key_of(way: Way, matrix: Matrix) -> Key:
@@ -16,7 +16,8 @@ def key_of(way: Way, matrix: Matrix) -> Key:
     stack = way.stack
     grave = stack is not None and stack.advisories is not None and stack.advisories.grave > 0
     lost, place = len(way.cost.lost), place_of(way, matrix)
-    return bool(way.breaks), INTRUSION.index(way.kind), way.proof is None, lost, grave, place, way.cost.download_mib or 0
+    unused = any(text.key == "way.lost.gpus" for text in way.cost.lost)
+    return bool(way.breaks), INTRUSION.index(way.kind), way.proof is None, unused, grave, lost, place, way.cost.download_mib or 0
 
 
 def place_of(way: Way, matrix: Matrix) -> int:

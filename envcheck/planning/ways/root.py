@@ -52,9 +52,10 @@ def _broken(context: Context, choice: Choice) -> bool:
     return bool(context.breaks(choice.judged.release, dotted(choice.python)))
 
 
-def into_environment(choice: Choice) -> dict[str, Any]:
-    """The fact that the wheel goes into an environment with another interpreter, where the host's own does not serve."""
-    return {"python.version": dotted(choice.python)} if choice.new_python else {}
+def into_environment(context: Context, choice: Choice) -> dict[str, Any]:
+    """The fact that the wheel goes into an environment with another interpreter, where the host's own does not serve or is not wanted."""
+    own = context.situation.python
+    return {"python.version": dotted(choice.python)} if choice.new_python or (own and own != choice.python) else {}
 
 
 def asked_as(choice: Choice) -> str:

@@ -41,12 +41,13 @@ def stacks(context: Context) -> Iterator[Way]:
 def _of_goal(context: Context) -> list[Choice]:
     """The wheels of the goal that run: the one that is planned, those for another interpreter, those of the release page."""
     pins = context.request.pins
-    planned = [context.best] if context.best else []
+    planned = [context.best] if context.best else []  # in place of one that a regression speaks against
     if pins.torch or pins.python:
         every = every_choice(context)
         return [*planned, *(telling(one for one in every if honours(one, pins)) or telling(every))]
     survey = context.surveyor.survey(context.target, context.goal, variants=True)
-    return [*planned, *([survey.best] if survey.best else []), *survey.newer, *telling(survey.variants)]
+    planned = planned or ([survey.best] if survey.best else [])
+    return [*planned, *survey.newer, *telling(survey.variants)]
 
 
 def telling(choices: Iterable[Choice]) -> list[Choice]:
