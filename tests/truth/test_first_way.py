@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import os
 from collections.abc import Iterator
 from copy import deepcopy
 from functools import cache
@@ -55,6 +56,7 @@ OLDEST_RELEASE, OLDEST_PYTHON = Version("0.6.3"), (3, 10)
 LABEL_TAGS = (("0.22", "2.28"), ("0.21", "2.24"), ("0.20", "2.35"), ("0.12", "2.31"), ("0", "2.5"))
 # The first release whose image is known to exist, by machine.
 FIRST_IMAGE = {"x86_64": Version("0.6.5"), "aarch64": Version("0.14.0")}
+ONE = os.environ.get("ENVCHECK_WAYS_OF", "")
 RUNS = (Verdict.READY, Verdict.READY_WITH_WARNINGS)
 numbers = TABLE.numbers
 
@@ -207,8 +209,14 @@ def plan_of(matrix: Matrix, host: Host, asked: str | None) -> Plan:
 def hosts() -> Iterator[tuple[Host, str | None]]:
     """Every machine, GPU, driver and request, each with a place of its own among interpreters and glibcs.
 
-    The places go round in steps that let every machine, GPU, driver and request meet all of them.
+    The places go round in steps that let every machine, GPU, driver and request meet all of them. With `ENVCHECK_WAYS_OF="x86_64 8.6"` all
+    of them of that machine and GPU, which the gate asks for one after the other.
     """
+    if ONE:
+        arch, gpu = ONE.split()
+        for driver, (python, glibc), asked in product(DRIVERS, PLACES, ASKED):
+            yield (arch, gpu, driver, python, glibc), asked
+        return
     for number, (arch, gpu, driver) in enumerate(product(ARCHES, CAPABILITIES, DRIVERS)):
         for turn, asked in enumerate(ASKED):
             python, glibc = PLACES[(number * 34 + turn * 29) % len(PLACES)]
@@ -226,6 +234,9 @@ def named(host: Host, asked: str | None, way: Way | None) -> str:
 
 def test_the_sample_meets_everything() -> None:
     sampled = list(hosts())
+    if ONE:
+        assert len(sampled) == len(DRIVERS) * len(PLACES) * len(ASKED)
+        return
     assert len(sampled) == len(ARCHES) * len(CAPABILITIES) * len(DRIVERS) * len(ASKED)
     for part, there in ((0, ARCHES), (1, CAPABILITIES), (2, DRIVERS)):
         met = {(host[part], host[3], host[4]) for host, _ in sampled}
@@ -314,3 +325,7 @@ def test_the_stack_of_the_plan_is_that_of_the_first_way(matrix: Matrix) -> None:
 def test_rows_of_the_reference(host: Host, asked: str | None, kind: str | None) -> None:
     place = least(brute(*host, asked))
     assert (INTRUSION[place] if place < len(INTRUSION) else None) == kind
+
+
+if __name__ == "__main__":
+    print("\n".join(" ".join(pair) for pair in product(ARCHES, CAPABILITIES)))
