@@ -12,6 +12,9 @@ from envcheck.matrix.traits import Trait, Traits
 from envcheck.model.versions import ComputeCapability, compute_capability
 
 if TYPE_CHECKING:
+    from packaging.specifiers import SpecifierSet
+    from packaging.version import Version
+
     from envcheck.matrix.advisories import Advisories, DriverSecurity
     from envcheck.matrix.effective import EffectiveDefault
     from envcheck.matrix.flags import Flags
@@ -78,6 +81,18 @@ class JudgementFacts:
 
         found: StartFacts = self._read("memory.json", StartFacts)
         return found
+
+    def may_be_avoided(self, version: Version) -> bool:
+        """Whether a release has a regression, whoever it concerns, for which another would be planned."""
+        return any(wanted.contains(version, prereleases=True) for wanted in self._avoided)
+
+    @cached_property
+    def _avoided(self) -> tuple[SpecifierSet, ...]:
+        from envcheck.matrix.release import specifier  # noqa: PLC0415  # both for choosing a release alone
+        from envcheck.matrix.start import RegressionRange  # noqa: PLC0415
+
+        found: list[RegressionRange] = self._read("regressions.json", list[RegressionRange])
+        return tuple(specifier(one.releases) for one in found if one.severity == "avoid")
 
     @cached_property
     def advisories(self) -> Advisories:

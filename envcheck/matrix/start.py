@@ -1,4 +1,4 @@
-"""What releases ask of a GPU's memory when they start: the two fields of the memory facts that a check without a model needs.
+"""Short readings of facts that a check needs a field or two of: the share of memory that releases take, whether any has a regression.
 
 The records of sizing are two dozen types; making them takes a tenth of a whole check.
 """
@@ -18,6 +18,13 @@ class StartAccount(msgspec.Struct, frozen=True, gc=False):
 
     releases: str
     free_memory_check: bool = False
+
+
+class RegressionRange(msgspec.Struct, frozen=True, gc=False):
+    """Which releases a regression is in, and how grave it is; whom it concerns stands in the whole record."""
+
+    releases: str
+    severity: str
 
 
 class StartFacts(msgspec.Struct, frozen=True, gc=False):

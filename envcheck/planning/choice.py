@@ -76,11 +76,6 @@ def choose(candidates: tuple[Choice, ...], judgement: Judgement, matrix: Matrix,
     return Chosen(sound, after, (_newest(looked[-1]), *_older(looked[-1], following, matrix)))
 
 
-def kept_in_spite(chosen: Chosen) -> bool:
-    """Whether a regression speaks against what was chosen."""
-    return bool(chosen.reasons) and chosen.reasons[0].key.startswith("choice.kept")
-
-
 def candidates(judgement: Judgement, matrix: Matrix, spec: str | None = None) -> tuple[Choice, ...]:
     """The wheels to choose among, newest first: those of the index, or of the label asked for, that run with the host's own interpreter.
 

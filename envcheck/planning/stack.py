@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from datetime import date
-from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -19,9 +18,6 @@ from envcheck.rules.build import Judged, dotted
 from envcheck.rules.check import Judgement, surveyor_of
 from envcheck.rules.engine import choose_engine, switch_of
 from envcheck.rules.survey import Choice, Survey
-
-if TYPE_CHECKING:
-    from envcheck.planning.choice import Chosen
 
 _UNKNOWN = (0, 0)  # an interpreter whose version is not known
 SHOWN = 3  # alternatives and ways out that a person still reads
@@ -80,23 +76,23 @@ def choose_stack(judgement: Judgement, matrix: Matrix, request: Request, today: 
 
 def _chosen(
     judgement: Judgement, matrix: Matrix, request: Request, best: Choice | None, spec: str | None, today: date | None, explain: bool
-) -> Chosen | None:
-    """The wheel to plan among those that run; the newest is taken unasked unless something speaks against it."""
-    from envcheck.planning.choice import candidates, choose, kept_in_spite  # noqa: PLC0415  # only where something runs
-
+) -> tuple[Choice, tuple[Text, ...]] | None:
+    """The wheel to plan among those that run, and why; the newest is taken unasked unless something speaks against it."""
     pins = request.pins
     if best is None:
         return None
+    wished = pins.torch or pins.python or request.prefer != "newest"
+    if not explain and not wished and not matrix.may_be_avoided(best.judged.release.version):
+        return best, ()
+    from envcheck.planning.choice import candidates, choose  # noqa: PLC0415  # not where the newest is taken without a word
+
+    found = candidates(judgement, matrix, spec) or (best,)
     if pins.torch or pins.python:
-        wished = (as_wished(one, pins) for one in candidates(judgement, matrix, spec))
-        kept = tuple(one for one in wished if honours(one, pins))
+        kept = tuple(one for one in (as_wished(one, pins) for one in found) if honours(one, pins))
         # Why it is this one is the wish; that it is the newest would not be true.
-        return msgspec.structs.replace(choose(kept, judgement, matrix, request, today), reasons=()) if kept else None
-    if not explain and request.prefer == "newest":
-        first = choose((best,), judgement, matrix, request, today)
-        if not kept_in_spite(first):
-            return first
-    return choose(candidates(judgement, matrix, spec) or (best,), judgement, matrix, request, today)
+        return (choose(kept, judgement, matrix, request, today).choice, ()) if kept else None
+    chosen = choose(found, judgement, matrix, request, today)
+    return chosen.choice, chosen.reasons
 
 
 def replaced_by(judgement: Judgement) -> str | None:
@@ -110,7 +106,9 @@ def _needs_own_build(judgement: Judgement) -> bool:
     return any(finding.code == "jetson-needs-special-build" for finding in judgement.findings)
 
 
-def _from_survey(judgement: Judgement, matrix: Matrix, survey: Survey, general: Survey, chosen: Chosen | None) -> StackChoice:
+def _from_survey(
+    judgement: Judgement, matrix: Matrix, survey: Survey, general: Survey, chosen: tuple[Choice, tuple[Text, ...]] | None
+) -> StackChoice:
     def stack(choice: Choice) -> Stack:
         return to_stack(choice, judgement, matrix)
 
@@ -118,13 +116,13 @@ def _from_survey(judgement: Judgement, matrix: Matrix, survey: Survey, general: 
         """Those without an open critical or high advisory before the others, each in the order given."""
         return sorted(choices, key=lambda choice: advised(choice.judged.release, judgement, matrix).grave > 0)
 
-    best = chosen.choice if chosen else None
+    best, reasons = chosen or (None, ())
     floor = best.judged.release.version if best else None
     newer = _telling([choice for choice in survey.variants if floor is None or choice.judged.release.version > floor])
-    if best and chosen:
+    if best:
         passed = [survey.best] if survey.best and survey.best.judged.release is not best.judged.release else []
         others = (*passed, *safer_first(list(survey.newer)), *safer_first(newer))
-        return StackChoice(stack(best), tuple(map(stack, others[:SHOWN])), (), _held_back(survey), False, best, chosen.reasons)
+        return StackChoice(stack(best), tuple(map(stack, others[:SHOWN])), (), _held_back(survey), False, best, reasons)
     ways = _telling(list(survey.variants))[:SHOWN]
     if general is not survey:
         ways += [general.best] if general.best else list(general.variants[:1])
