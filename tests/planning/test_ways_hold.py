@@ -59,7 +59,8 @@ def hosts(draw: st.DrawFn) -> dict[str, Any]:
         host["container"] = {"kind": "docker"}
     elif where == "autodl":
         host |= {"container": {"kind": "docker"}, "cloud": {"platform": "autodl"}}
-    return host | draw(st.sampled_from(({}, {}, {"fabric": {"nvswitch": True, "manager": "stopped"}}, _INSTALLED)))
+    more: dict[str, Any] = draw(st.sampled_from(({}, {}, {"fabric": {"nvswitch": True, "manager": "stopped"}}, _INSTALLED)))
+    return host | more
 
 
 _INSTALLED: dict[str, Any] = {
