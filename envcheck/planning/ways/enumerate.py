@@ -13,15 +13,12 @@ from envcheck.model.stack import Stack
 from envcheck.model.text import Text
 from envcheck.model.ways import Cost, Way
 from envcheck.planning.stack import StackChoice, as_installed, choose_stack
-from envcheck.planning.ways.compat import compat
 from envcheck.planning.ways.context import Context, context_with
 from envcheck.planning.ways.cost import with_costs
-from envcheck.planning.ways.driver_images import driver_images
 from envcheck.planning.ways.drivers import drivers
 from envcheck.planning.ways.findings import mended, whole
 from envcheck.planning.ways.gpus import gpus
 from envcheck.planning.ways.hardware import forbidden, hardware, nothing_known
-from envcheck.planning.ways.images import images
 from envcheck.planning.ways.prove import eased, settled
 from envcheck.planning.ways.rank import ranked, worth_it
 from envcheck.planning.ways.stacks import stacks
@@ -107,6 +104,10 @@ def _candidates(context: Context, choice: StackChoice) -> Iterator[Way]:
         yield from (way for way in cures if way not in bare and (not opened or way.kind != "driver" or way.after))
         yield from (*parts, *opened)
         return
+    from envcheck.planning.ways.compat import compat  # noqa: PLC0415  # a host that is at fault itself needs none of these
+    from envcheck.planning.ways.driver_images import driver_images  # noqa: PLC0415
+    from envcheck.planning.ways.images import images  # noqa: PLC0415
+
     yield from (way for way in cures if way.kind not in ("environment", "release"))  # which stand below in full
     yield from stacks(context)
     yield from gpus(context)
