@@ -28,6 +28,9 @@ def mended(context: Context, stack: Stack | None, *, warned: bool = False) -> It
     for finding in found:
         if finding.code in CLASHES:
             continue
+        if not finding.remedies:
+            # What is to be done stands in its own sentence.
+            yield Way(kind="service", title=finding.detail, stack=stack, why=(Text("way.why.finding", {"code": finding.code}),))
         for remedy in finding.remedies:
             yield _way(context, remedy, stack, finding.code)
         return

@@ -110,9 +110,13 @@ def least(remedies: Iterable[Remedy]) -> Remedy | None:
 def _hidden(way: Way, context: Context) -> Way | None:
     """A way whose result cannot be said: it is kept where nothing but what it mends, and what else can be mended, is in the way."""
     found = errors(context.judgement.findings)
-    own = [one for one in found if not any(cure.note == way.title and cure.commands == way.commands for cure in one.remedies)]
+    own = [one for one in found if one.detail != way.title and not _cures(way, one)]
     rest = _rest(own, list(way.first))
     return None if rest is None else _with(way, rest, {}, None)
+
+
+def _cures(way: Way, finding: Finding) -> bool:
+    return any(cure.note == way.title and cure.commands == way.commands for cure in finding.remedies)
 
 
 def _next_step(found: list[Finding], done: list[Remedy]) -> Remedy | None:
