@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import date
 
 import msgspec
@@ -118,19 +119,19 @@ def _from_survey(
 
     best, reasons = chosen or (None, ())
     floor = best.judged.release.version if best else None
-    newer = _telling([choice for choice in survey.variants if floor is None or choice.judged.release.version > floor])
+    newer = telling([choice for choice in survey.variants if floor is None or choice.judged.release.version > floor])
     if best:
         passed = [survey.best] if survey.best and survey.best.judged.release is not best.judged.release else []
         others = (*passed, *safer_first(list(survey.newer)), *safer_first(newer))
         return StackChoice(stack(best), tuple(map(stack, others[:SHOWN])), (), _held_back(survey), False, best, reasons)
-    ways = _telling(list(survey.variants))[:SHOWN]
+    ways = telling(survey.variants)[:SHOWN]
     if general is not survey:
         ways += [general.best] if general.best else list(general.variants[:1])
     clashes = {survey.closest.release.raw: survey.closest.clashes} if survey.closest else {}
     return StackChoice(None, (), tuple(map(stack, ways)), clashes, False)
 
 
-def _telling(choices: list[Choice]) -> list[Choice]:
+def telling(choices: Iterable[Choice]) -> list[Choice]:
     """Of each CUDA variant the newest wheel, and the newest that needs no other interpreter; the rest says nothing new."""
     seen: set[tuple[str, bool]] = set()
     found = []

@@ -14,14 +14,14 @@ from envcheck.model.versions import numbers
 from envcheck.rules.check import Judgement
 from envcheck.rules.survey import Choice
 
-_LONE = re.compile(r"\d{1,3}\.\d{1,3}(\.\d{1,3})?", re.ASCII)
+_LONE = r"[0-9]{1,3}\.[0-9]{1,3}(\.[0-9]{1,3})?"
 
 
 def checked(pins: Pins) -> Pins:
     """The wishes as they are. Raises UsageError for a torch that is no specifier and an interpreter that is no version."""
     if pins.torch is not None and _specifier(pins.torch) is None:
         raise UsageError("error.pin-torch", text=pins.torch[:100])
-    if pins.python is not None and _LONE.fullmatch(pins.python) is None:
+    if pins.python is not None and re.fullmatch(_LONE, pins.python) is None:
         raise UsageError("error.pin-python", text=pins.python[:100])
     return pins
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 from envcheck.model.host import known
@@ -13,6 +13,7 @@ from envcheck.model.ways import Cost, Pin, Way, WayKind
 from envcheck.planning.install import recipes
 from envcheck.planning.interpreter import lacks_headers
 from envcheck.planning.mirrors import choose_mirrors
+from envcheck.planning.stack import telling
 from envcheck.planning.ways.context import Context, every_choice
 from envcheck.planning.ways.cost import download_mib
 from envcheck.planning.wishes import honours
@@ -48,19 +49,6 @@ def _of_goal(context: Context) -> list[Choice]:
     survey = context.surveyor.survey(context.target, context.goal, variants=True)
     planned = planned or ([survey.best] if survey.best else [])
     return [*planned, *survey.newer, *telling(survey.variants)]
-
-
-def telling(choices: Iterable[Choice]) -> list[Choice]:
-    """Of each CUDA variant the newest wheel, and the newest that needs no other interpreter; the rest says nothing new."""
-    seen: set[tuple[str, bool]] = set()
-    found = []
-    for choice in choices:
-        key = (choice.judged.build.variant, choice.new_python)
-        if key in seen or (choice.judged.build.variant, False) in seen:
-            continue
-        seen.add(key)
-        found.append(choice)
-    return found
 
 
 def _way(context: Context, choice: Choice, *, other: bool) -> Way:
