@@ -34,11 +34,15 @@ class PerGpu(msgspec.Struct, frozen=True):
 
 
 class KvCache(msgspec.Struct, frozen=True):
-    """`bytes_per_token` of one GPU's rank; `tokens` of the pool as the release prints them; `max_concurrency` requests of max_model_len."""
+    """`bytes_per_token` of one GPU's rank; `tokens` of the pool as the release prints them; `max_concurrency` requests of max_model_len.
+
+    `interval_gib` = (low, high) of the KV memory in GiB per GPU, wide enough to hold nine runs of ten; None where no KV figure is given.
+    """
 
     bytes_per_token: float | None = None
     tokens: int | None = None
     max_concurrency: float | None = None
+    interval_gib: tuple[float, float] | None = None
 
 
 class SizeFailure(msgspec.Struct, frozen=True):

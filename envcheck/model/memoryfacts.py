@@ -13,6 +13,7 @@ from envcheck.model.modelstructure import Structure
 Engine = Literal["v0", "v1"]
 Runner = Literal["v1", "v2"]
 Interconnect = Literal["nvlink", "pcie"]
+ModelKind = Literal["dense", "experts", "recurrent", "multimodal"]
 
 
 class MemoryRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, omit_defaults=True):
@@ -202,6 +203,22 @@ class Margins(MemoryRecord, frozen=True, kw_only=True):
     swap_share: float
 
 
+class Spread(MemoryRecord, frozen=True, kw_only=True):
+    """How far a term is off in nine runs of ten: `gib` + `share` x the term, GiB.
+
+    `kinds` = only for models of these kinds; `gpus` = words one of which the card's name holds, case ignored; `ranks` = that many
+    tensor-parallel ranks or more.
+    """
+
+    term: Literal["weights", "total", "peaks", "encoder", "cold", "non_torch", "graphs", "noise"]
+    gib: float = 0.0
+    share: float = 0.0
+    kinds: list[ModelKind] = []
+    gpus: list[str] = []
+    ranks: int = 1
+    runner: Runner | None = None
+
+
 class QuantizationFormat(MemoryRecord, frozen=True, kw_only=True):
     """A weight format: `bits` a weight with its scales and zero points included; `scope` what it applies to.
 
@@ -287,3 +304,4 @@ class MemoryFacts(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_on
     quantization: list[QuantizationFormat]
     kv_formats: list[KvFormat]
     families: list[Family]
+    spreads: list[Spread] = []

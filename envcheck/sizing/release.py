@@ -25,6 +25,7 @@ from envcheck.model.memoryfacts import (
     NonTorch,
     QuantizationFormat,
     Sampler,
+    Spread,
     Tier,
     V2Runner,
 )
@@ -57,6 +58,7 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True):
     graph_memory: list[GraphMemory]
     quantization: list[QuantizationFormat]
     families: list[Family]
+    spreads: list[Spread]
 
 
 class MemoryTable:
@@ -106,6 +108,7 @@ class MemoryTable:
             graph_memory=all_of(facts.graph_memory),
             quantization=all_of(facts.quantization),
             families=[self._family(family, final) for family in facts.families],
+            spreads=all_of(facts.spreads),
         )
 
     def _family(self, family: Family, final: Version) -> Family:

@@ -9,6 +9,7 @@ from envcheck.sizing.account import account
 from envcheck.sizing.budget import Outcome, RankBudget, free_bytes, noise_bytes, outcome, rank_budget
 from envcheck.sizing.card import context_bytes
 from envcheck.sizing.inputs import SizingInputs
+from envcheck.sizing.interval import kv_interval
 from envcheck.sizing.kv_cache import bytes_per_token, cache_layers
 from envcheck.sizing.question import Question, ask
 from envcheck.sizing.release import MemoryTable
@@ -84,14 +85,23 @@ def _kv(question: Question, found: Outcome | None) -> KvCache:
     if question.dims.missing:
         return KvCache()
     plain = bytes_per_token(cache_layers(question.dims, question.settings, question.rules.kv_layout, question.rules.facts.kv_formats))
-    if found is None or found.kv <= 0 or not found.blocks:
-        return KvCache(bytes_per_token=round(plain, 1) or None, tokens=0 if found else None, max_concurrency=0.0 if found else None)
+    if found is None:
+        return KvCache(bytes_per_token=round(plain, 1) or None)
+    interval = _interval(question, found)
+    if found.kv <= 0 or not found.blocks:
+        return KvCache(round(plain, 1) or None, 0, 0.0, interval)
     context = question.settings.context
     tokens = found.pool.tokens(found.blocks, context)
     told = question.inputs.release is not None and question.inputs.release_told
     printed = tokens and not question.settings.blocks and told
     each = found.ranks[0].kv / tokens if printed else plain
-    return KvCache(round(each, 1), tokens, round(found.pool.concurrency(found.blocks, context), 2))
+    return KvCache(round(each, 1), tokens, round(found.pool.concurrency(found.blocks, context), 2), interval)
+
+
+def _interval(question: Question, found: Outcome) -> tuple[float, float]:
+    """GiB of the first rank's KV memory, lowest and highest."""
+    low, high = kv_interval(question, found.ranks[0])
+    return round(gib(low), _DIGITS), round(gib(high), _DIGITS)
 
 
 def _failure(question: Question, found: Outcome | None) -> SizeFailure | None:

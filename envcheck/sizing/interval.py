@@ -1,0 +1,67 @@
+"""How far the KV figure may be off: each term's spread from its record, and the interval that they make together. Bytes on one rank."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+from envcheck.model.memoryfacts import ModelKind, Spread
+from envcheck.model.units import GIB
+from envcheck.sizing.budget import RankBudget
+from envcheck.sizing.question import Question
+from envcheck.sizing.release import first
+
+_UNKNOWN = Spread(term="noise", gib=1.0, share=0.1, sources=[])  # a term nobody has measured
+
+
+def kv_interval(question: Question, rank: RankBudget) -> tuple[float, float]:
+    """(low, high) bytes of the rank's KV memory: the terms' errors are independent, so that their squares add up.
+
+    What was asked for outright is exact. A first start is planned for; where none is told to be, a warm cache gives back its share.
+    """
+    if question.settings.kv_bytes:
+        return rank.kv, rank.kv
+    width = math.sqrt(sum(spread**2 for spread in _spreads(question, rank)))
+    warm = rank.peaks.cold if question.inputs.first_start is None else 0.0
+    return rank.kv - width, min(rank.kv + width + warm, rank.budget)
+
+
+def _spreads(question: Question, rank: RankBudget) -> Iterator[float]:
+    """Bytes by which each term may be off."""
+    inputs, peak = question.inputs, rank.peaks
+    if inputs.weights_gib is None:
+        yield _spread(question, "weights", rank.weights)
+    if inputs.card.total_bytes is None:
+        yield _spread(question, "total", rank.total)
+    passes = max(peak.forward, peak.sampler) + peak.workspace
+    yield _spread(question, "peaks", passes)
+    yield _spread(question, "encoder", max(0.0, peak.charged - peak.cold - passes))
+    yield _spread(question, "cold", peak.cold)
+    yield _spread(question, "non_torch", rank.non_torch + rank.others)
+    yield _spread(question, "graphs", rank.graphs_charged)
+    yield _spread(question, "noise", rank.total)
+
+
+def _spread(question: Question, term: str, n_bytes: float) -> float:
+    record = first(question.rules.spreads, lambda r: r.term == term and _fits(question, r)) or _UNKNOWN
+    return record.gib * GIB + record.share * n_bytes if n_bytes else 0.0
+
+
+def _fits(question: Question, record: Spread) -> bool:
+    name = question.inputs.card.name.lower()
+    return (
+        (not record.kinds or model_kind(question) in record.kinds)
+        and record.runner in (None, question.runner)
+        and record.ranks <= question.settings.tensor_ranks
+        and (not record.gpus or any(part in name for part in record.gpus))
+    )
+
+
+def model_kind(question: Question) -> ModelKind:
+    """What makes a model's peaks hard to know: an encoder, then recurrent layers, then experts."""
+    dims = question.dims
+    if dims.multimodal and not question.settings.text_only:
+        return "multimodal"
+    if dims.recurrent:
+        return "recurrent"
+    return "experts" if dims.experts else "dense"
