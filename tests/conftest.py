@@ -1,7 +1,7 @@
 """What every test is held to, and the compiled stand-ins for the driver's libraries.
 
-A test without a marker may neither reach the network nor start a process nor load NVML. `native`, `resolver`, `wheel` and `online` lift
-that; a test that starts processes of its own asks for the fixture `processes`. Loopback is no network.
+A test without a marker may neither reach the network nor start a process nor load NVML. `native`, `resolver`, `wheel`, `online` and `real`
+lift that; a test that starts processes of its own asks for the fixture `processes`. Loopback is no network.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 
 HERE = Path(__file__).parent
-FREE = ("native", "resolver", "wheel", "online")
+FREE = ("native", "resolver", "wheel", "online", "real")
 NATIVE = HERE / "native"
 LIBRARIES = {"libnvidia-ml.so.1": "nvml_*.c", "libcuda.so.1": "cuda_standin.c"}
 
