@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 from envcheck.cli.asked import Common
 from envcheck.model.host import HostReport, known
-from envcheck.model.modelspec import ModelSpec
 from envcheck.model.report import CheckReport
 from envcheck.model.request import Request
 
@@ -14,6 +13,7 @@ if TYPE_CHECKING:
     from envcheck.matrix.load import Matrix
     from envcheck.matrix.release import Release
     from envcheck.model.budget import SizeResult
+    from envcheck.model.modelspec import ModelSpec
     from envcheck.planning.stack import StackChoice
     from envcheck.rules.check import Judgement
     from envcheck.system.store import Store
@@ -27,13 +27,14 @@ def answer(host: HostReport, matrix: Matrix, request: Request, asked: Common, *,
     from envcheck.planning.plan import make_plan
     from envcheck.planning.report import build_report
     from envcheck.rules.check import judge
-    from envcheck.rules.memory import with_memory
 
     spec = _model(request, matrix, asked)
     judgement = judge(host, matrix, informed(request, spec) if spec else request)
     choice = _choice(judgement, matrix, request, host, ways or asked.output == "json" or asked.verbose)
     size = planned_size(host, matrix, request, spec, judgement, choice) if spec else None
     if spec and size:
+        from envcheck.rules.memory import with_memory
+
         judgement = with_memory(judgement, size, spec.name)
     if asked.output == "json" or asked.verbose:
         from msgspec.structs import replace

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from envcheck.errors import ExitCode
-from envcheck.model.budget import SizeVerdict
 from envcheck.model.finding import Finding, Severity, Verdict
 from envcheck.model.report import CheckReport
+
+if TYPE_CHECKING:
+    from envcheck.model.budget import SizeVerdict
 
 _VERDICTS = {
     Verdict.READY: ExitCode.READY,

@@ -36,7 +36,8 @@ def _read(descriptor: int, path: Place) -> bytes:
     if state.st_size > LIMIT_BYTES:
         raise MatrixError("error.matrix-invalid", file=shown(path), why=f"larger than {LIMIT_BYTES} bytes")
     parts: list[bytes] = []
-    while part := os.read(descriptor, LIMIT_BYTES):
+    # One byte more than it has shows its end; room for the largest file would be mapped and given back by the kernel at every one.
+    while part := os.read(descriptor, state.st_size + 1):
         parts.append(part)
         if sum(map(len, parts)) > LIMIT_BYTES:  # it grew while it was read
             raise MatrixError("error.matrix-invalid", file=shown(path), why=f"larger than {LIMIT_BYTES} bytes")
@@ -64,8 +65,11 @@ def decoder_of(type_: Any) -> msgspec.json.Decoder[Any]:
     return msgspec.json.Decoder(type_)
 
 
-def release_files(folder: Place) -> list[str]:
-    """The files of vLLM releases, one per minor series. Raises MatrixError when there is none, or suspiciously many."""
+def release_files(folder: Place) -> list[tuple[tuple[int, ...], str]]:
+    """The files of vLLM releases, one per minor series such as (0, 33), the newest first.
+
+    Raises MatrixError when there is none, suspiciously many, or one that is named like no series.
+    """
     inner = os.path.join(folder, "vllm")
     try:
         names = [name for name in os.listdir(inner) if name.endswith(".json")]
@@ -73,7 +77,14 @@ def release_files(folder: Place) -> list[str]:
         names = []
     if not names or len(names) > _MAX_FILES:
         raise MatrixError("error.matrix-invalid", file=shown(inner), why=f"{len(names)} files of releases")
-    return [os.path.join(inner, name) for name in sorted(names)]
+    return sorted(((_series(inner, name), os.path.join(inner, name)) for name in names), reverse=True)
+
+
+def _series(folder: str, name: str) -> tuple[int, ...]:
+    parts = name.removesuffix(".json").split(".")
+    if len(parts) != 2 or not all(part.isascii() and part.isdecimal() and len(part) <= 9 for part in parts):
+        raise MatrixError("error.matrix-invalid", file=shown(os.path.join(folder, name)), why="not named like a minor series, `0.33.json`")
+    return tuple(map(int, parts))
 
 
 def shown(path: Place) -> str:

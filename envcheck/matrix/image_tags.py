@@ -5,10 +5,10 @@ from __future__ import annotations
 from functools import cached_property
 
 import msgspec
-from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
 from envcheck.matrix.records import Arch, Basis, Record
+from envcheck.model.version_range import VersionRange, version_range
 from envcheck.model.versions import ComputeCapability, compute_capability, numbers
 
 
@@ -65,12 +65,12 @@ class ImageTagTable:
         self._found: dict[tuple[str, str], tuple[ImageTag, ...]] = {}
 
     @cached_property
-    def _ranges(self) -> list[tuple[SpecifierSet, ImageTags]]:
-        return [(SpecifierSet(record.releases, prereleases=True), record) for record in self._records]
+    def _ranges(self) -> list[tuple[VersionRange, ImageTags]]:
+        return [(version_range(record.releases), record) for record in self._records]
 
     def of(self, release: Version) -> tuple[ImageTags, ...]:
         """The records of a release, in the order of the file: the plain one first. Empty where nothing is known of its images."""
-        return tuple(record for wanted, record in self._ranges if wanted.contains(release, prereleases=True))
+        return tuple(record for wanted, record in self._ranges if wanted.contains(release))
 
     def tags(self, release: str, arch: str) -> tuple[ImageTag, ...]:
         """The images of a release for a machine, the plain tag first. Empty where there are none, or none is known."""

@@ -4,11 +4,11 @@ import re
 from functools import cached_property
 
 import msgspec
-from packaging.specifiers import SpecifierSet
 from packaging.version import InvalidVersion, Version
 
 from envcheck.matrix.image_tags import ImageTag, ImageTags, ImageTagTable, OtherDevice
 from envcheck.matrix.records import Record
+from envcheck.model.version_range import version_range
 from envcheck.model.versions import ComputeCapability, numbers
 
 _LONGEST = 300
@@ -105,14 +105,14 @@ class Images:
 
     def __init__(self, file: ImagesFile) -> None:
         self._file = file
-        self._ranges = [(SpecifierSet(entry.releases, prereleases=True), entry) for entry in file.releases]
+        self._ranges = [(version_range(entry.releases), entry) for entry in file.releases]
         self._gates = {entry.cuda: entry for entry in file.gates}
         self._read: dict[str, Image | None] = {}
         self.table = ImageTagTable(file.repository, file.tags)
 
     def of(self, version: Version) -> ImageRange | None:
         """The image range a release lies in."""
-        return next((entry for wanted, entry in self._ranges if wanted.contains(version, prereleases=True)), None)
+        return next((entry for wanted, entry in self._ranges if wanted.contains(version)), None)
 
     def gate(self, cuda: str) -> ImageGate | None:
         """The start gate of a base image."""

@@ -9,10 +9,10 @@ from envcheck.matrix.drivers import Drivers, DriversFile
 from envcheck.matrix.knowledge import JudgementFile
 from envcheck.matrix.records import FindingCode, Policy
 from envcheck.matrix.traits import Trait, Traits
+from envcheck.model.version_range import VersionRange, version_range
 from envcheck.model.versions import ComputeCapability, compute_capability
 
 if TYPE_CHECKING:
-    from packaging.specifiers import SpecifierSet
     from packaging.version import Version
 
     from envcheck.matrix.advisories import Advisories, DriverSecurity
@@ -84,15 +84,14 @@ class JudgementFacts:
 
     def may_be_avoided(self, version: Version) -> bool:
         """Whether a release has a regression, whoever it concerns, for which another would be planned."""
-        return any(wanted.contains(version, prereleases=True) for wanted in self._avoided)
+        return any(wanted.contains(version) for wanted in self._avoided)
 
     @cached_property
-    def _avoided(self) -> tuple[SpecifierSet, ...]:
-        from envcheck.matrix.release import specifier  # noqa: PLC0415  # both for choosing a release alone
-        from envcheck.matrix.start import RegressionRange  # noqa: PLC0415
+    def _avoided(self) -> tuple[VersionRange, ...]:
+        from envcheck.matrix.start import RegressionRange  # noqa: PLC0415  # for choosing a release alone
 
         found: list[RegressionRange] = self._read("regressions.json", list[RegressionRange])
-        return tuple(specifier(one.releases) for one in found if one.severity == "avoid")
+        return tuple(version_range(one.releases) for one in found if one.severity == "avoid")
 
     @cached_property
     def advisories(self) -> Advisories:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterator
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +14,7 @@ from envcheck.errors import MatrixError
 from envcheck.matrix.decode import Place, decode, decoder_of, invalid, release_files
 from envcheck.matrix.gpu_names import GpuNames, any_word
 from envcheck.matrix.judgement import JudgementFacts
+from envcheck.matrix.lazily import Lazily
 from envcheck.matrix.locate import SCHEMA, locate
 from envcheck.matrix.records import (
     AcceleratorMaker,
@@ -57,6 +59,8 @@ class Matrix(JudgementFacts):
         self._resolved: dict[str, Resolved | None] = {}
         self._matching: dict[str, tuple[Release, ...]] = {}
         self._engines: dict[Version, EngineRange | None] = {}
+        self._by_name: dict[str, Release] = {}
+        self._names_read = 0  # releases whose names are among them
 
     def _read(self, name: str, type_: Any) -> Any:
         return decode(os.path.join(self.folder, name), decoder_of(type_))
@@ -64,30 +68,40 @@ class Matrix(JudgementFacts):
     # vLLM ------------------------------------------------------------------------------------------------------------
 
     @cached_property
-    def releases(self) -> tuple[Release, ...]:
-        """Every vLLM release, newest version first."""
+    def releases(self) -> Lazily[Release]:
+        """Every vLLM release, newest version first; a minor series is read when one asks for it or an older one."""
+        return Lazily(self._releases())
+
+    def _releases(self) -> Iterator[Release]:
         decoder = decoder_of(list[VllmRelease])
-        found = []
-        for path in release_files(self.folder):
+        for series, path in release_files(self.folder):
+            found = []
             for place, record in enumerate(decode(path, decoder)):
                 try:
-                    found.append(Release(record, Version(record.version)))
+                    version = Version(record.version)
                 except InvalidVersion:
                     raise invalid(path, f"`{record.version}` is no version - at `$[{place}].version`") from None
-        found.sort(key=lambda release: release.version, reverse=True)
-        return tuple(found)
-
-    @cached_property
-    def _by_name(self) -> dict[str, Release]:
-        return {release.raw: release for release in self.releases}
+                if version.release[:2] != series:
+                    raise invalid(path, f"`{record.version}` is of another series - at `$[{place}].version`")
+                found.append(Release(record, version))
+            yield from sorted(found, key=lambda release: release.version, reverse=True)
 
     def release(self, version: str) -> Release | None:
         """The release of exactly this name, its local label (`+cu129`) left out."""
-        found = self._by_name.get(version)
+        found = self._named(version)
         if found is not None:
             return found
         resolved = self.resolve(version)
         return resolved.release if resolved is not None and resolved.exact else None
+
+    def _named(self, version: str) -> Release | None:
+        if version not in self._by_name:
+            for release in self.releases.since(self._names_read):
+                self._names_read += 1
+                self._by_name[release.raw] = release
+                if release.raw == version:
+                    break
+        return self._by_name.get(version)
 
     def resolve(self, version: str) -> Resolved | None:
         """The release that an installed version stands for; `exact` says whether it is that release."""

@@ -7,7 +7,7 @@ import msgspec
 from packaging.version import Version
 
 from envcheck.matrix.records import Record
-from envcheck.matrix.release import specifier
+from envcheck.model.version_range import version_range
 from envcheck.model.versions import ComputeCapability, compute_capability, numbers
 
 Severity = Literal["error", "warning", "info"]
@@ -136,7 +136,7 @@ def in_range(version: Version, text: str) -> bool:
 
 @lru_cache(maxsize=8192)
 def _in_range(public: str, text: str) -> bool:
-    return specifier(text).contains(Version(public), prereleases=True)
+    return version_range(text).contains(Version(public))
 
 
 def _series_of(text: str) -> Series:

@@ -3,10 +3,10 @@
 from typing import Literal
 
 import msgspec
-from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
 from envcheck.matrix.records import Record
+from envcheck.model.version_range import VersionRange, version_range
 from envcheck.model.versions import ComputeCapability, compute_capability
 
 KernelUse = Literal["experts", "blocks", "kv-cache"]
@@ -59,7 +59,7 @@ class Quantization:
     """Number formats by release."""
 
     def __init__(self, file: QuantizationFile) -> None:
-        self._methods: dict[str, list[tuple[SpecifierSet, ComputeCapability]]] = {}
+        self._methods: dict[str, list[tuple[VersionRange, ComputeCapability]]] = {}
         for entry in file.methods:
             if floor := compute_capability(entry.min_capability):
                 self._methods.setdefault(entry.name, []).append((_set(entry.releases), floor))
@@ -76,7 +76,7 @@ class Quantization:
         key = (method, release)
         if key not in self._floors:
             ranges = self._methods[method]
-            self._floors[key] = next((floor for wanted, floor in ranges if wanted.contains(release, prereleases=True)), None)
+            self._floors[key] = next((floor for wanted, floor in ranges if wanted.contains(release)), None)
         return self._floors[key]
 
     def limit(self, use: KernelUse, release: Version, capability: ComputeCapability) -> KernelLimit | None:
@@ -84,14 +84,14 @@ class Quantization:
         met = [
             entry
             for entry, wanted, below in self._kernels
-            if entry.use == use and below and capability < below and wanted.contains(release, prereleases=True)
+            if entry.use == use and below and capability < below and wanted.contains(release)
         ]
         return min(met, key=lambda entry: entry.severity, default=None)  # "error" sorts before "warning"
 
     def replaces_bfloat16(self, release: Version) -> bool:
         """Whether a release serves a bfloat16 checkpoint in half precision by itself where the GPU has none."""
-        return self._replaced.contains(release, prereleases=True)
+        return self._replaced.contains(release)
 
 
-def _set(releases: str) -> SpecifierSet:
-    return SpecifierSet(releases, prereleases=True)
+def _set(releases: str) -> VersionRange:
+    return version_range(releases)

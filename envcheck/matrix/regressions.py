@@ -9,7 +9,7 @@ import msgspec
 from packaging.version import Version
 
 from envcheck.matrix.records import Arch, Record
-from envcheck.matrix.release import specifier
+from envcheck.model.version_range import version_range
 
 Bound = Literal["first", "last"]
 
@@ -60,12 +60,12 @@ class Regressions:
     @staticmethod
     def span(record: Regression, releases: Iterable[Version]) -> str:
         """The releases that show it, as people write them: `0.25.0`, or the first and the last of several."""
-        shown = [version for version in releases if specifier(record.releases).contains(version, prereleases=True)]
+        shown = [version for version in releases if version_range(record.releases).contains(version)]
         names = [str(version) for version in (min(shown, default=None), max(shown, default=None)) if version is not None]
         return " – ".join(dict.fromkeys(names))
 
     def of(self, version: Version) -> tuple[Regression, ...]:
         """Those that a release shows, in the order of the file."""
         if version not in self._of:
-            self._of[version] = tuple(one for one in self.records if specifier(one.releases).contains(version, prereleases=True))
+            self._of[version] = tuple(one for one in self.records if version_range(one.releases).contains(version))
         return self._of[version]

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import re
 from functools import cached_property, lru_cache
+from typing import TYPE_CHECKING
 
 import msgspec
-from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.version import Version
 
 from envcheck.matrix.records import EngineRange, VllmBuild, VllmRelease
+from envcheck.model.version_range import version_range
 from envcheck.model.versions import ComputeCapability, compute_capability, numbers
+
+if TYPE_CHECKING:
+    from packaging.specifiers import SpecifierSet
 
 _PYTHON_MINORS = range(7, 20)  # 3.7 to 3.19: what any release in the matrix may name
 
@@ -84,7 +88,9 @@ class Release:
 
 @lru_cache(maxsize=2048)
 def specifier(text: str) -> SpecifierSet:
-    """A specifier set, parsed once. Raises InvalidSpecifier."""
+    """A specifier set to be taken apart, parsed once; whether a version lies in it is `version_range`'s. Raises InvalidSpecifier."""
+    from packaging.specifiers import SpecifierSet  # noqa: PLC0415  # a check needs the answers alone
+
     return SpecifierSet(text, prereleases=True)
 
 
@@ -92,10 +98,10 @@ def specifier(text: str) -> SpecifierSet:
 def python_minors(requires_python: str) -> tuple[tuple[int, int], ...]:
     """`<3.13,>=3.9` as ((3, 9), …, (3, 12)). A late patch release stands for each minor, so `>=3.8.1` keeps 3.8."""
     try:
-        wanted = specifier(requires_python)
-    except InvalidSpecifier:
+        wanted = version_range(requires_python)
+    except ValueError:
         return ()
-    return tuple((3, minor) for minor, late in _late_pythons() if wanted.contains(late, prereleases=True))
+    return tuple((3, minor) for minor, late in _late_pythons() if wanted.contains(late))
 
 
 @lru_cache(maxsize=1)
@@ -105,7 +111,7 @@ def _late_pythons() -> tuple[tuple[int, Version], ...]:
 
 def engine_of(version: Version, ranges: tuple[EngineRange, ...]) -> EngineRange | None:
     """The engine range a release lies in; they are disjoint, and the newest, which stands last, is asked for most."""
-    return next((entry for entry in reversed(ranges) if specifier(entry.releases).contains(version, prereleases=True)), None)
+    return next((entry for entry in reversed(ranges) if version_range(entry.releases).contains(version)), None)
 
 
 @lru_cache(maxsize=64)

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+from itertools import takewhile
 
 import msgspec
-from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.version import InvalidVersion, Version
 
 from envcheck.errors import UsageError
 from envcheck.matrix.release import Release
+from envcheck.model.version_range import version_range
 
 _LONGEST = 100  # characters; a longer one is not a release
 
@@ -27,7 +29,7 @@ class Resolved(msgspec.Struct, frozen=True):
     raw: str
 
 
-def resolve(text: str, releases: tuple[Release, ...]) -> Resolved | None:
+def resolve(text: str, releases: Sequence[Release]) -> Resolved | None:
     """The release a version stands for; None where `text` is no version, or older than all. `releases` newest first."""
     version = _version(text)
     if version is None:
@@ -44,14 +46,14 @@ def resolve(text: str, releases: tuple[Release, ...]) -> Resolved | None:
     return Resolved(grown, False, variant, text) if grown else None
 
 
-def matching(text: str, releases: tuple[Release, ...]) -> tuple[Release, ...]:
+def matching(text: str, releases: Sequence[Release]) -> tuple[Release, ...]:
     """The releases meant, newest first, never empty.
 
     Raises UsageError `error.no-such-release` (asked, nearest) or `error.release-spec-invalid` (asked).
     """
     text = text.strip()
     if text.lower() == "latest":
-        return releases[:1]
+        return tuple(releases[:1])
     if not text or len(text) > _LONGEST:
         raise UsageError("error.release-spec-invalid", asked=text[:_LONGEST])
     version = _version(text)
@@ -61,10 +63,11 @@ def matching(text: str, releases: tuple[Release, ...]) -> tuple[Release, ...]:
     return found
 
 
-def later_posts(release: Release, releases: tuple[Release, ...]) -> tuple[Release, ...]:
+def later_posts(release: Release, releases: Sequence[Release]) -> tuple[Release, ...]:
     """Post releases that replace this one (0.8.5.post1 for 0.8.5), newest first."""
     base, own = release.version.base_version, release.version
-    return tuple(other for other in releases if other.version.base_version == base and other.version > own)
+    newer = takewhile(lambda other: other.version > own, releases)  # those before the release itself: older ones need not be read
+    return tuple(other for other in newer if other.version.base_version == base)
 
 
 def _version(text: str) -> Version | None:
@@ -75,7 +78,7 @@ def _version(text: str) -> Version | None:
         return None
 
 
-def _by_version(text: str, version: Version, releases: tuple[Release, ...]) -> tuple[Release, ...]:
+def _by_version(text: str, version: Version, releases: Sequence[Release]) -> tuple[Release, ...]:
     if re.fullmatch(r"v?\d+\.\d+(\.\*)?", text):  # a minor series, not its .0
         return tuple(release for release in releases if release.version.release[:2] == version.release[:2])
     if version.is_prerelease or version.is_devrelease or version.local:
@@ -85,16 +88,16 @@ def _by_version(text: str, version: Version, releases: tuple[Release, ...]) -> t
     return tuple(release for release in releases if release.version == version)
 
 
-def _by_specifier(text: str, releases: tuple[Release, ...]) -> tuple[Release, ...]:
+def _by_specifier(text: str, releases: Sequence[Release]) -> tuple[Release, ...]:
     series = re.fullmatch(r"v?(\d+(?:\.\d+)+)\.\*", text)
     try:
-        wanted = SpecifierSet(f"=={series[1]}.*" if series else text, prereleases=True)
-    except InvalidSpecifier:
+        wanted = version_range(f"=={series[1]}.*" if series else text)
+    except ValueError:
         raise UsageError("error.release-spec-invalid", asked=text) from None
-    return tuple(release for release in releases if wanted.contains(release.version, prereleases=True))
+    return tuple(release for release in releases if wanted.contains(release.version))
 
 
-def _nearest(version: Version | None, releases: tuple[Release, ...]) -> list[str]:
+def _nearest(version: Version | None, releases: Sequence[Release]) -> list[str]:
     """Up to four names: the neighbours of a version, else the newest."""
     if version is None:
         return [release.raw for release in releases[:3]]

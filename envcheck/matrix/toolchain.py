@@ -7,7 +7,7 @@ import msgspec
 from packaging.version import Version
 
 from envcheck.matrix.records import Record
-from envcheck.matrix.release import specifier
+from envcheck.model.version_range import version_range
 from envcheck.model.versions import ComputeCapability, compute_capability, numbers
 
 Cuda = tuple[int, ...]
@@ -136,7 +136,7 @@ def _kernels(toolchain: Toolchain, vllm: Version) -> tuple[KernelCompilation, ..
 
 @lru_cache(maxsize=4096)
 def _within(releases: str, version: Version) -> bool:
-    return specifier(releases).contains(version, prereleases=True)
+    return version_range(releases).contains(version)
 
 
 def within(releases: str | None, version: Version) -> bool:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
-from envcheck.matrix.advisories import Open
 from envcheck.matrix.load import Matrix
 from envcheck.matrix.release import Release
 from envcheck.model.stack import Stack, StackAdvisories
@@ -12,6 +12,9 @@ from envcheck.model.text import Text
 from envcheck.rules.advisories import newer_than_data
 from envcheck.rules.check import Judgement
 from envcheck.rules.entries import state_of, tally_of
+
+if TYPE_CHECKING:
+    from envcheck.matrix.advisories import Open
 
 
 def advised(release: Release, judgement: Judgement, matrix: Matrix) -> StackAdvisories:

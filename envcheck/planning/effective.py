@@ -8,9 +8,10 @@ from typing import Literal
 import msgspec
 
 from envcheck.matrix.load import Matrix
-from envcheck.matrix.release import Release, specifier
+from envcheck.matrix.release import Release
 from envcheck.model.memoryfacts import Engine
 from envcheck.model.text import Text
+from envcheck.model.version_range import version_range
 from envcheck.rules.engine import choose_engine
 from envcheck.sizing.defaults import batched_tokens, sequences
 from envcheck.sizing.inputs import Card
@@ -88,7 +89,7 @@ def values(matrix: Matrix, table: MemoryTable, release: Release, card: Card, con
 def _records(matrix: Matrix, release: Release, engine: Engine) -> Iterator[tuple[str, tuple[Value, Text]]]:
     seen = set()
     for record in matrix.effective:
-        holds = record.engine in (None, engine) and specifier(record.releases).contains(release.version, prereleases=True)
+        holds = record.engine in (None, engine) and version_range(record.releases).contains(release.version)
         if holds and record.setting not in seen:
             seen.add(record.setting)
             yield record.setting, (record.value, Text(f"defaults.why-{record.why}"))

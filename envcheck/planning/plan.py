@@ -6,9 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from envcheck.matrix.load import Matrix
-from envcheck.model.budget import SizeResult
 from envcheck.model.finding import Finding, Severity
-from envcheck.model.modelspec import ModelSpec
 from envcheck.model.plan import PLAN_SCHEMA, InstallRecipe, MirrorChoice, Plan
 from envcheck.model.request import Request
 from envcheck.model.stack import Stack
@@ -18,13 +16,15 @@ from envcheck.planning.install import recipes
 from envcheck.planning.interpreter import interpreter_notes, lacks_headers
 from envcheck.planning.kernels import kernel_notes, missing_kernels
 from envcheck.planning.mirrors import choose_mirrors, mirror_url
-from envcheck.planning.serve import serve_config
 from envcheck.planning.stack import StackChoice, choose_stack
 from envcheck.rules.check import Judgement
 from envcheck.rules.situation import text
 
 if TYPE_CHECKING:
     from envcheck.matrix.toolchain import KernelCompilation
+    from envcheck.model.budget import SizeResult
+    from envcheck.model.modelspec import ModelSpec
+    from envcheck.model.plan import ServeConfig
 
 DIRECTORY = "vllm-env"  # the fresh virtual environment, beside where the commands are typed
 
@@ -60,7 +60,7 @@ def make_plan(
         not_possible=chosen.not_possible,
         mirrors=mirrors,
         install=_install(judgement, matrix, fresh, mirrors, directory),
-        serve=serve_config(spec, size, mirrors, kernels, chosen.release or "") if spec else None,
+        serve=_serve(spec, size, mirrors, kernels, chosen) if spec else None,
         size=size,
         findings=tuple(finding for finding in judgement.findings if _belongs(finding)),
         environment_dir=directory,
@@ -72,6 +72,14 @@ def make_plan(
         ways=chosen.ways or (),
         choice=chosen.reasons,
     )
+
+
+def _serve(
+    spec: ModelSpec, size: SizeResult | None, mirrors: tuple[MirrorChoice, ...], kernels: tuple[KernelCompilation, ...], chosen: StackChoice
+) -> ServeConfig:
+    from envcheck.planning.serve import serve_config  # noqa: PLC0415  # only for a model
+
+    return serve_config(spec, size, mirrors, kernels, chosen.release or "")
 
 
 def _install(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import date
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -12,13 +13,15 @@ from envcheck.model.finding import Verdict
 from envcheck.model.request import Request
 from envcheck.model.stack import Clash, Stack
 from envcheck.model.text import Text
-from envcheck.model.ways import Way
 from envcheck.planning.advised import advised
 from envcheck.planning.wishes import as_wished, honours, in_wanted_python, torch_kept
 from envcheck.rules.build import Judged, dotted
 from envcheck.rules.check import Judgement, surveyor_of
 from envcheck.rules.engine import choose_engine, switch_of
 from envcheck.rules.survey import Choice, Survey
+
+if TYPE_CHECKING:
+    from envcheck.model.ways import Way
 
 _UNKNOWN = (0, 0)  # an interpreter whose version is not known
 SHOWN = 3  # alternatives and ways out that a person still reads
@@ -83,7 +86,7 @@ def _chosen(
     if best is None:
         return None
     wished = pins.torch or pins.python or request.prefer != "newest"
-    if not explain and not wished and not matrix.may_be_avoided(best.judged.release.version):
+    if not explain and not wished and not _avoided(best, judgement, matrix):
         return best, ()
     from envcheck.planning.choice import candidates, choose  # noqa: PLC0415  # not where the newest is taken without a word
 
@@ -94,6 +97,16 @@ def _chosen(
         return (choose(kept, judgement, matrix, request, today).choice, ()) if kept else None
     chosen = choose(found, judgement, matrix, request, today)
     return chosen.choice, chosen.reasons
+
+
+def _avoided(best: Choice, judgement: Judgement, matrix: Matrix) -> bool:
+    """Whether a regression that concerns the request speaks against a release."""
+    release = best.judged.release
+    if not matrix.may_be_avoided(release.version):
+        return False
+    from envcheck.rules.regressions import concerns  # noqa: PLC0415  # few releases have any
+
+    return any(one.avoided for one in concerns(release, judgement.situation, matrix, judgement.engine))
 
 
 def replaced_by(judgement: Judgement) -> str | None:

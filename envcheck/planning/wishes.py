@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 
 import msgspec
-from packaging.specifiers import InvalidSpecifier, SpecifierSet
+from packaging.version import Version
 
 from envcheck.errors import UsageError
 from envcheck.matrix.release import Release
 from envcheck.model.request import Pins
+from envcheck.model.version_range import VersionRange, version_range
 from envcheck.model.versions import numbers
 from envcheck.rules.check import Judgement
 from envcheck.rules.survey import Choice
@@ -19,17 +20,17 @@ _LONE = r"[0-9]{1,3}\.[0-9]{1,3}(\.[0-9]{1,3})?"
 
 def checked(pins: Pins) -> Pins:
     """The wishes as they are. Raises UsageError for a torch that is no specifier and an interpreter that is no version."""
-    if pins.torch is not None and _specifier(pins.torch) is None:
+    if pins.torch is not None and _range(pins.torch) is None:
         raise UsageError("error.pin-torch", text=pins.torch[:100])
     if pins.python is not None and re.fullmatch(_LONE, pins.python) is None:
         raise UsageError("error.pin-python", text=pins.python[:100])
     return pins
 
 
-def _specifier(text: str) -> SpecifierSet | None:
+def _range(text: str) -> VersionRange | None:
     try:
-        return SpecifierSet(text if any(sign in text for sign in "<>=!~") else f"=={text}", prereleases=True)
-    except InvalidSpecifier:
+        return version_range(text if any(sign in text for sign in "<>=!~") else f"=={text}")
+    except ValueError:
         return None
 
 
@@ -44,8 +45,8 @@ def in_wanted_python(judgement: Judgement) -> Judgement:
 
 def torch_kept(wanted: str, release: Release) -> bool:
     """Whether the torch of a release is one that the user wants kept; a specifier that is none holds for nothing."""
-    asked = _specifier(wanted)
-    return asked is not None and release.torch_pin is not None and asked.contains(release.torch_pin, prereleases=True)
+    asked = _range(wanted)
+    return asked is not None and release.torch_pin is not None and asked.contains(Version(release.torch_pin))
 
 
 def python_kept(wanted: str, python: str) -> bool:

@@ -6,6 +6,7 @@ Inside a container the firmware files show the host, so maker and platform are t
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -14,7 +15,9 @@ from envcheck.model.fact import Absent, Fact, Found, Unreadable
 from envcheck.probes.facts import Facts, first_found
 from envcheck.probes.instance import at_boot, text_of, told_by, variable
 from envcheck.probes.look import Look
-from envcheck.probes.metadata import Answers, ask, identify
+
+if TYPE_CHECKING:
+    from envcheck.probes.metadata import Answers
 
 FIELDS = ("cloud.provider", "cloud.instance_type", "cloud.region", "cloud.platform")
 # How far a sign is to be trusted, best first; what is not listed comes last.
@@ -147,6 +150,8 @@ def _asked(look: Look) -> tuple[CloudMatcher | None, Answers]:
     if look.network is None:
         return None, {}
     best = _best(look.once(_makers))
+    from envcheck.probes.metadata import ask, identify  # noqa: PLC0415  # only where the network may be asked
+
     if not isinstance(best, Found):
         return identify(look)
     matcher = matcher_of(look, best.value)

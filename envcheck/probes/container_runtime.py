@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterator
 
 from envcheck.model.fact import Absent, Fact, Found, Unreadable
-from envcheck.probes import engine_settings
 from envcheck.probes.container import kind
 from envcheck.probes.facts import Facts, all_of, first_found
 from envcheck.probes.libraries import find_library, name_version, usual_folders
@@ -106,6 +105,8 @@ def specifications(look: Look) -> list[str]:
 
 def configured(look: Look) -> Fact[list[str]]:
     """The engines here that know the NVIDIA runtime; unreadable where one of them could not be looked at, for then the list is short."""
+    from envcheck.probes import engine_settings  # noqa: PLC0415  # few hosts run containers
+
     have, names, refused = look.once(engines), [], None
     for name, knows in (
         ("docker", engine_settings.docker_knows),
@@ -123,6 +124,8 @@ def configured(look: Look) -> Fact[list[str]]:
 
 def _default(look: Look) -> Iterator[Fact[str]]:
     """Docker's default runtime before containerd's: who has both starts containers with docker."""
+    from envcheck.probes import engine_settings  # noqa: PLC0415  # few hosts run containers
+
     have = look.once(engines)
     yield engine_settings.docker_default(look) if "docker" in have else Absent("no docker")
     yield engine_settings.containerd_default(look) if "containerd" in have else Absent("no containerd")
@@ -132,6 +135,8 @@ def _cgroup_driver(look: Look) -> Iterator[Fact[str]]:
     if "docker" not in look.once(engines):
         yield Absent("no docker")
         return
+    from envcheck.probes import engine_settings  # noqa: PLC0415  # few hosts run containers
+
     yield engine_settings.docker_cgroup_driver(look)
     if not look.full:
         yield Unreadable(_NOT_ASKED)

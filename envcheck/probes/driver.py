@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from envcheck.model.fact import Absent, Fact, Found, Unreadable
 from envcheck.probes.facts import Facts, all_of, first_found, why
 from envcheck.probes.libraries import copies, driver_name_version, is_compat, is_stub
 from envcheck.probes.look import Look, nvml
-from envcheck.probes.nvidia_smi import Banner, banner
 from envcheck.system.port import NvmlReport
+
+if TYPE_CHECKING:
+    from envcheck.probes.nvidia_smi import Banner
 
 FIELDS = ("driver.version", "driver.cuda", "driver.flavour", "driver.library_version", "driver.nvml")
 NO_DRIVER = ("LibraryNotFound", "DriverNotLoaded")
@@ -21,7 +24,7 @@ def probe(look: Look) -> Facts:
     """All facts under `driver`; all absent on a host without any part of the driver."""
     kernel, library, report = look.once(kernel_version), look.once(library_version), look.once(nvml)
     bare = not isinstance(kernel, Found) and not isinstance(library, Found) and report.status == "LibraryNotFound"
-    smi = Absent("not needed") if isinstance(kernel, Found) or report.status == "ok" else look.once(banner)
+    smi = Absent("not needed") if isinstance(kernel, Found) or report.status == "ok" else _banner(look)
     if bare and isinstance(kernel, Absent) and not isinstance(smi, Found):
         return all_of(FIELDS, Absent("no kernel module, no driver library"))
     told = Found(smi.value.driver, smi.source) if isinstance(smi, Found) else smi
@@ -124,6 +127,12 @@ def cuda_level(look: Look) -> Fact[str]:
     return first_found(_cuda_levels(look))
 
 
+def _banner(look: Look) -> Fact[Banner]:
+    from envcheck.probes.nvidia_smi import banner  # noqa: PLC0415  # NVML tells more, where it answers
+
+    return look.once(banner)
+
+
 def _cuda_levels(look: Look) -> Iterator[Fact[str]]:
     report, libcuda = look.once(nvml), look.system.libcuda_version()
     told = level_text(report.cuda_version) if report.cuda_version else None
@@ -131,7 +140,7 @@ def _cuda_levels(look: Look) -> Iterator[Fact[str]]:
     level = level_text(libcuda.value) if isinstance(libcuda, Found) else None
     yield Found(level, why(libcuda)) if level else Absent(f"libcuda.so.1: {why(libcuda)}")
     # With a kernel module there is a level, whoever tells it; without one, only the banner may know.
-    smi: Fact[Banner] = Absent("not needed") if isinstance(look.once(kernel_version), Found) else look.once(banner)
+    smi: Fact[Banner] = Absent("not needed") if isinstance(look.once(kernel_version), Found) else _banner(look)
     if not isinstance(smi, Found):
         yield Unreadable(f"NVML: {report.status}")
     else:

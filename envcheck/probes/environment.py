@@ -5,7 +5,6 @@ from __future__ import annotations
 from envcheck.model.fact import Found
 from envcheck.probes.facts import Facts
 from envcheck.probes.look import Look
-from envcheck.probes.redact import HIDDEN, redacted
 
 FIELDS = ("environment",)
 # Whole families, each read by a program that an installation or a server starts.
@@ -48,6 +47,8 @@ def decides(name: str) -> bool:
 
 def shown(name: str, value: str) -> str:
     """A value as it may be shown: no secret, no address, and nothing that is not text."""
+    from envcheck.probes.redact import HIDDEN, redacted  # noqa: PLC0415  # most hosts set none of them
+
     if value and name.endswith(_ADDRESSES):
         return HIDDEN
     return redacted(name, value.encode("utf-8", "replace").decode())

@@ -16,7 +16,6 @@ from msgspec import UNSET
 from envcheck.model.fact import Absent, Fact, Found, Unreadable
 from envcheck.model.host_parts import LibraryCopy
 from envcheck.probes import libraries
-from envcheck.probes.elf import search_tag
 from envcheck.probes.interpreter import target
 from envcheck.probes.look import Look
 from envcheck.probes.packages import Package, installed
@@ -105,6 +104,8 @@ def _searches_first(look: Look) -> Fact[str]:
         return Unreadable("no torch that could tell")
     path = f"{folder.value}/lib/libtorch_global_deps.so"
     file = look.system.read(path, _ELF_LIMIT)
+    from envcheck.probes.elf import search_tag  # noqa: PLC0415  # few hosts have a copy
+
     tag = search_tag(file.value) if isinstance(file, Found) else None
     return Found(tag, path) if tag else Unreadable(f"{path} does not tell its search path")
 

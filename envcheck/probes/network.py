@@ -10,10 +10,8 @@ from collections.abc import Iterator
 from envcheck.model.fact import Absent, Fact, Found, Unreadable
 from envcheck.probes.cloud import platform_of, provider_of
 from envcheck.probes.facts import Facts
-from envcheck.probes.index_url import configured_index, plain_url, uv_index
 from envcheck.probes.look import Look
 from envcheck.system.port import HttpAnswer
-from envcheck.system.reasons import NOT_ASKED, REFUSED
 
 FIELDS = ("network",)
 _EACH_S, _ALL_S = 2.0, 2.5
@@ -46,6 +44,8 @@ def _wanted(look: Look) -> Iterator[tuple[str, Fact[str]]]:
     places = look.network
     if places is None:
         return
+    from envcheck.probes.index_url import configured_index, plain_url, uv_index  # noqa: PLC0415  # only where the network may be asked
+
     index, second = configured_index(look), uv_index(look)
     yield "index", _page(index, "pip/")
     if isinstance(second, Found) and not (isinstance(index, Found) and index.value == second.value):
@@ -72,6 +72,8 @@ def judged(asked: Found[str], answer: Fact[HttpAnswer]) -> Fact[str]:
         status = answer.value.status
         word = "refused" if status == _PROXY_AUTHENTICATION else "reachable" if status < _SERVER_ERROR else "unreachable"
         return Found(word, f"{where}: HTTP {status}")
+    from envcheck.system.reasons import NOT_ASKED, REFUSED  # noqa: PLC0415  # the same
+
     if isinstance(answer, Absent) or answer.why.endswith(NOT_ASKED):
         return Unreadable(f"{where}: {answer.why}")
     return Found("refused" if answer.why.endswith(REFUSED) else "unreachable", f"{where}: {answer.why}")

@@ -12,7 +12,6 @@ from envcheck.model.host_parts import PackageOrigin
 from envcheck.probes.facts import Facts
 from envcheck.probes.look import Look
 from envcheck.probes.packages import Package, installed
-from envcheck.probes.redact import redacted_urls
 from envcheck.probes.site_packages import sites
 
 FIELDS = ("package_origins",)
@@ -61,6 +60,8 @@ def origins(look: Look) -> Fact[dict[str, Fact[PackageOrigin]]]:
 
 
 def _origin(look: Look, package: Package, names: frozenset[str]) -> Fact[PackageOrigin]:
+    from envcheck.probes.redact import redacted_urls  # noqa: PLC0415  # few packages come from elsewhere
+
     if not package.path.startswith(f"{package.site}/"):  # named by an egg-link, which only editable installs have
         folder = package.path.rpartition("/")[0]
         return Found(PackageOrigin(url=f"file://{redacted_urls(folder)[:500]}", editable=True), package.path)
@@ -106,6 +107,8 @@ def parse_direct_url(data: bytes) -> PackageOrigin | None:
     if not stated.url:
         return None
     vcs = stated.vcs_info
+    from envcheck.probes.redact import redacted_urls  # noqa: PLC0415  # few packages come from elsewhere
+
     return PackageOrigin(
         url=redacted_urls(stated.url)[:500],
         editable=stated.dir_info.editable if stated.dir_info else False,

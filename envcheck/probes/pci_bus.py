@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import struct
-
 import msgspec
 
 from envcheck.model.fact import Absent, Fact, Found, Unreadable
@@ -92,8 +90,8 @@ def acs_redirects(config: bytes) -> bool | None:
     at, seen = _EXTENDED, set[int]()
     while _EXTENDED <= at <= _CONFIG_BYTES - 8 and at not in seen:
         seen.add(at)
-        (header,) = struct.unpack_from("<I", config, at)
+        header = int.from_bytes(config[at : at + 4], "little")
         if header & 0xFFFF == _ACS:
-            return bool(struct.unpack_from("<H", config, at + 6)[0] & _REDIRECTS)
+            return bool(int.from_bytes(config[at + 6 : at + 8], "little") & _REDIRECTS)
         at = header >> 20
     return False

@@ -15,11 +15,7 @@ from envcheck.render.host_line import SEPARATOR, host_line
 from envcheck.render.layout import wrap_parts
 from envcheck.render.page import Page
 from envcheck.render.paint import OF_VERDICT, Paint, plain
-from envcheck.render.serve_text import served_as_said, write_serve
-from envcheck.render.size_text import write_shortage
 from envcheck.render.stack_text import clash_sentence, stack_name, write_not_possible, write_stacks
-from envcheck.render.undecided_text import write_undecided
-from envcheck.render.ways_text import choice_text, cured, lead
 
 _ALTERNATIVES = 3
 
@@ -43,16 +39,22 @@ def check_text(report: CheckReport, catalogue: Catalogue, view: View, paint: Pai
         page.raw(line)
     unfit, ways = _unfit_model(report) is not None, _has_ways(report)
     said = _write_binding(page, report, cured=ways)
-    write_undecided(page, report.undecided, report.host)
+    if report.undecided:
+        from envcheck.render.undecided_text import write_undecided  # noqa: PLC0415  # most hosts tell what decides
+
+        write_undecided(page, report.undecided, report.host)
     if report.plan and ways:
         from envcheck.render.ways_page import write_blocked  # noqa: PLC0415  # a host where all is well never needs it
+        from envcheck.render.ways_text import cured  # noqa: PLC0415  # a host where all is well never needs it
 
         write_blocked(page, report.plan, report.vllm if report.subject == "requested" else None, full=view.detail == "full")
         said |= cured(report.findings, report.plan.ways, catalogue)
     elif not unfit:  # nothing to install for a model that no setting makes fit
         _write_commands(page, report, view.detail == "full")
         _write_others(page, report, view.detail == "full")
-    if report.plan and not unfit:
+    if report.plan and report.plan.serve and not unfit:
+        from envcheck.render.serve_text import served_as_said  # noqa: PLC0415  # only for a model
+
         said |= served_as_said(report.plan, catalogue)
     write_findings(page, report.findings, view.findings, view.detail == "full", said)
     _write_hints(page, report, view)
@@ -72,11 +74,15 @@ def _write_verdict(page: Page, report: CheckReport) -> None:
 
 def _wheel_first(plan: Plan) -> bool:
     """Whether what is planned is a wheel of the release page."""
+    from envcheck.render.ways_text import lead  # noqa: PLC0415  # a host where all is well never needs it
+
     first = lead(plan)
     return bool(plan.ways_out) and (first is None or (first.kind == "wheel" and first.stack == plan.ways_out[0]))
 
 
 def _leads_somewhere(plan: Plan) -> bool:
+    from envcheck.render.ways_text import lead  # noqa: PLC0415  # a host where all is well never needs it
+
     first = lead(plan)
     return first is not None and first.kind != "hardware" and (first.stack is not None or first.image is not None)
 
@@ -146,8 +152,13 @@ def _write_commands(page: Page, report: CheckReport, everything: bool) -> None:
         page.steps(recipe.steps)
     if len(report.plan.install) > 1 and not everything:
         page.say("check.install-other", role="faint")
-    write_serve(page, report.plan)
+    if report.plan.serve:
+        from envcheck.render.serve_text import write_serve  # noqa: PLC0415  # only for a model
+
+        write_serve(page, report.plan)
     if report.plan.size and report.plan.size.failure:
+        from envcheck.render.size_text import write_shortage  # noqa: PLC0415  # only for a model
+
         page.blank()
         page.say(f"plan.size-{report.plan.size.verdict}", role="caution")
         write_shortage(page, report.plan.size)
@@ -157,6 +168,8 @@ def _write_choice(page: Page, report: CheckReport) -> None:
     """Why another release is planned than the one judged."""
     plan = report.plan
     if plan and plan.stack and plan.choice and report.subject == "any" and plan.stack.vllm != report.vllm:
+        from envcheck.render.ways_text import choice_text  # noqa: PLC0415  # most hosts get the newest that runs
+
         page.blank()
         page.write(choice_text(plan, page.catalogue))
 

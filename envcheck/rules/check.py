@@ -22,7 +22,6 @@ from envcheck.rules.compiling import compilation
 from envcheck.rules.engine import choose_engine, engine_findings, switch_of
 from envcheck.rules.make import error, from_clash, info
 from envcheck.rules.registry import ENVIRONMENT_RULES, HOST_RULES, LAST_RULES, Rule
-from envcheck.rules.remedies import clash_remedies
 from envcheck.rules.security import security
 from envcheck.rules.situation import Situation, read_situation, unsuited
 from envcheck.rules.survey import Survey, Surveyor, asked_label
@@ -251,6 +250,8 @@ class Judge:
         )
 
     def _ways(self, clash: Clash, situation: Situation, target: Target, wanted: bool) -> tuple[Remedy, ...]:
+        from envcheck.rules.remedies import clash_remedies  # noqa: PLC0415  # only where a wheel clashes with the host
+
         return clash_remedies(clash, situation, target, self.surveyor) if wanted else ()
 
     def _no_wheel(self, target: Target, release: str) -> Finding:

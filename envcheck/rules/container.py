@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
-from envcheck.matrix.images import Image, ImageRange
 from envcheck.matrix.load import Matrix
 from envcheck.model.finding import Finding
 from envcheck.model.host import known
 from envcheck.model.text import Param
 from envcheck.model.versions import driver_version, numbers
 from envcheck.rules.build import dotted
-from envcheck.rules.image_libcuda import documented, shipped, switch_on
 from envcheck.rules.make import error, remedy, warning
-from envcheck.rules.require_cuda import Offer, brands_of, refused
 from envcheck.rules.situation import Situation, part, text
+
+if TYPE_CHECKING:
+    from envcheck.matrix.images import Image, ImageRange
 
 _GEFORCE = ("consumer", "laptop")
 _VGPU = r"^(?:NVIDIA )?GRID |-\d{1,3}[QCAB]$"  # the profile of a virtual GPU: A100D-40C, L20-48Q
@@ -60,6 +61,8 @@ def _stated_gate(situation: Situation, shown: tuple[int, ...]) -> tuple[str, str
         return None
     # A virtual GPU goes by a brand of its licence, which no name tells.
     models = tuple(None if re.search(_VGPU, gpu.name) else gpu.model for gpu in situation.usable_gpus)
+    from envcheck.rules.require_cuda import Offer, brands_of, refused  # noqa: PLC0415  # the same
+
     offer = Offer(shown, situation.driver.parsed, situation.capabilities, brands_of(models))
     return refused(environment, offer)
 
@@ -116,6 +119,8 @@ def _by_image(situation: Situation, matrix: Matrix) -> Iterator[Finding]:
     image, name = matrix.images.read(situation.image), situation.image[:120]
     if image is None or image.range is None or image.cuda is None:
         return
+    from envcheck.rules.image_libcuda import shipped  # noqa: PLC0415  # the same
+
     driver, branch = situation.driver, shipped(matrix, image)
     drop = remedy("setting", "drop-compat")
     if image.range.compat_on_loader_path and situation.wsl:
@@ -154,6 +159,8 @@ def _by_path(situation: Situation, matrix: Matrix) -> Iterator[Finding]:
 
 def _by_switch(situation: Situation, matrix: Matrix) -> Iterator[Finding]:
     """The variable that makes an image use its own, on a host where that fails."""
+    from envcheck.rules.image_libcuda import shipped, switch_on  # noqa: PLC0415  # the same
+
     switch = switch_on(matrix, known(situation.host.environment), part(situation.host.container, "environment"))
     image = matrix.images.read(situation.image) if situation.image else None
     if switch is None or situation.driver is None:
@@ -170,6 +177,8 @@ def _by_switch(situation: Situation, matrix: Matrix) -> Iterator[Finding]:
 
 def _undocumented(image: Image, branch: int, params: dict[str, Param]) -> Iterator[Finding]:
     """An image's own libcuda on a branch that its documentation does not name, though nothing is known to fail."""
+    from envcheck.rules.image_libcuda import documented  # noqa: PLC0415  # the same
+
     listed = image.gate.compat_branches if image.gate else None
     if listed and not documented(image, branch):
         shown, older = ", ".join(map(str, listed)), remedy("container", "older-image")

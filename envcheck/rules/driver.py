@@ -9,8 +9,6 @@ from envcheck.model.finding import Finding, Remedy
 from envcheck.model.host import known
 from envcheck.model.versions import DriverVersion
 from envcheck.rules.build import dotted
-from envcheck.rules.driver_branch import first_listing, first_of_generation
-from envcheck.rules.driver_install import driver_commands, planned_branch
 from envcheck.rules.make import error, info, remedy, warning
 from envcheck.rules.situation import Situation, text
 
@@ -19,6 +17,8 @@ def older_than_gpu(situation: Situation, matrix: Matrix) -> Iterator[Finding]:
     """A driver that does not list the GPU yet, where NVML has not shown it to work all the same."""
     if situation.driver is None or situation.wsl or text(situation.host.driver, "nvml") == "ok":
         return
+    from envcheck.rules.driver_branch import first_listing, first_of_generation  # noqa: PLC0415  # only for a driver that will not do
+
     for gpu in situation.usable_gpus:
         needed = first_listing(matrix, gpu.model, gpu.capability) if gpu.model else None
         if needed and situation.driver.branch < needed.branch:
@@ -37,6 +37,8 @@ def older_than_gpu(situation: Situation, matrix: Matrix) -> Iterator[Finding]:
 
 def upgrade(situation: Situation, matrix: Matrix, needed: DriverVersion) -> Remedy:
     """A driver of at least a version, by a branch that serves the GPUs."""
+    from envcheck.rules.driver_install import driver_commands, planned_branch  # noqa: PLC0415  # the same
+
     commands = driver_commands(situation, matrix, planned_branch(situation, matrix, needed.branch))
     return remedy("driver", "upgrade-driver", *commands, root=True, driver=needed.raw)
 
@@ -45,6 +47,8 @@ def dropped_gpu(situation: Situation, matrix: Matrix) -> Iterator[Finding]:
     """A driver branch that serves the GPU's generation no more, where NVML does not list the GPU all the same."""
     if situation.driver is None or situation.wsl or text(situation.host.driver, "nvml") == "ok":
         return
+    from envcheck.rules.driver_install import driver_commands  # noqa: PLC0415  # the same
+
     for gpu in situation.usable_gpus:
         last = matrix.last_branch(gpu.capability) if gpu.capability else None
         if last is not None and situation.driver.branch > last:

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 from envcheck.matrix.load import Matrix
 from envcheck.model.finding import Remedy
-from envcheck.rules.driver_branch import Flavour, cards_of, flavour_of, kernel_name, on_nvswitch, serving_branches
 from envcheck.rules.mainland import in_mainland, provider_of
 from envcheck.rules.make import remedy
 from envcheck.rules.situation import Situation, part, text
 
 if TYPE_CHECKING:
     from envcheck.matrix.root_steps import System
+    from envcheck.rules.driver_branch import Flavour
 
 
 def install_driver(situation: Situation, matrix: Matrix, key: str = "install-driver") -> Remedy:
@@ -24,6 +24,8 @@ def install_driver(situation: Situation, matrix: Matrix, key: str = "install-dri
 
 def planned_branch(situation: Situation, matrix: Matrix, needed: int = 0) -> int:
     """The first supported branch, from the one that plans ask for on, that serves every GPU; that one where none is known to."""
+    from envcheck.rules.driver_branch import cards_of, serving_branches  # noqa: PLC0415  # only for a driver that will not do
+
     wanted = max(matrix.policy.planned_driver_branch, needed)
     cards = cards_of(situation, matrix)
     return next(serving_branches(situation, matrix, cards, wanted), wanted)
@@ -39,6 +41,8 @@ def driver_commands(
     """
     if not ours_to_change(situation):
         return ()
+    from envcheck.rules.driver_branch import cards_of, flavour_of, kernel_name, on_nvswitch  # noqa: PLC0415  # only for a driver that will not do
+
     system, cards = system_of(situation, matrix), cards_of(situation, matrix)
     kind, fabric = flavour or flavour_of(cards, matrix), on_nvswitch(situation)
     if system is None or kind is None or ("driver" in system.record.unverified and not unconfirmed):
@@ -75,6 +79,8 @@ def renew_toolkit(situation: Situation, matrix: Matrix) -> tuple[str, ...]:
 
 def headers_commands(situation: Situation, matrix: Matrix) -> tuple[str, ...]:
     """Install DKMS and the headers of the running kernel; () where the kernel is not this system's."""
+    from envcheck.rules.driver_branch import kernel_name  # noqa: PLC0415  # only for a driver that will not do
+
     system = any_system(situation, matrix) if ours_to_change(situation) else None
     return as_root(situation, *system.headers(kernel_name(situation))) if system else ()
 

@@ -13,10 +13,10 @@ from packaging.version import Version
 
 from envcheck.matrix.advisories import KeyGuard
 from envcheck.matrix.load import Matrix
-from envcheck.matrix.release import specifier
 from envcheck.model.finding import Finding, Remedy, Severity
 from envcheck.model.host import known
 from envcheck.model.text import Param
+from envcheck.model.version_range import version_range
 from envcheck.rules.causes import RANK
 from envcheck.rules.make import finding, remedy
 from envcheck.rules.situation import Situation
@@ -92,7 +92,7 @@ def _reachable(planned: Planned, matrix: Matrix, version: Version | None, addres
 def key_guard(matrix: Matrix, version: Version) -> KeyGuard | None:
     """What the API key guards in a release."""
     guards = matrix.advisories.file.key_guards
-    return next((guard for guard in guards if specifier(guard.releases).contains(version.public, prereleases=True)), None)
+    return next((guard for guard in guards if version_range(guard.releases).contains(Version(version.public))), None)
 
 
 def _back_doors(planned: Planned) -> Iterator[Problem]:

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import msgspec
 
-from envcheck.matrix.images import Image
 from envcheck.matrix.load import Matrix
 from envcheck.matrix.release import Build, Release
 from envcheck.model.finding import Finding, Severity
 from envcheck.rules.build import Judged, Target, at_least, dotted, judge_build, runs_code
 from envcheck.rules.make import error, from_clash, remedy
 from envcheck.rules.situation import Situation
+
+if TYPE_CHECKING:
+    from envcheck.matrix.images import Image
 
 _OTHER = {"x86_64": "aarch64", "aarch64": "x86_64"}
 

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
-from envcheck.matrix.images import Image
 from envcheck.matrix.load import Matrix
 from envcheck.model.finding import Finding, Remedy
 from envcheck.rules.driver_install import in_container
 from envcheck.rules.make import error, remedy
 from envcheck.rules.situation import Situation, text
+
+if TYPE_CHECKING:
+    from envcheck.matrix.images import Image
 
 _SHOWN = 8  # tags that a reader still compares
 

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from envcheck.matrix.load import Matrix
 from envcheck.model.finding import Finding, Remedy, Severity
 from envcheck.model.versions import numbers
-from envcheck.rules.driver_install import in_container, renew_toolkit, toolkit_commands
 from envcheck.rules.make import error, finding, remedy, warning
 from envcheck.rules.nvml import device_files, nvidia_devices
 from envcheck.rules.situation import Situation, part, text
@@ -18,6 +17,8 @@ _NEEDED = ("compute", "utility")
 
 def not_given(situation: Situation, matrix: Matrix) -> Iterator[Finding]:
     """A container whose variables or device files show that it has no GPU, or not the libraries that CUDA and NVML need."""
+    from envcheck.rules.driver_install import in_container  # noqa: PLC0415  # only where engines lack the toolkit
+
     if not in_container(situation) or situation.wsl:
         return
     found = part(situation.host.container, "environment")
@@ -81,6 +82,8 @@ def _without_uvm(situation: Situation) -> Iterator[Finding]:
 
 def toolkit(situation: Situation, matrix: Matrix) -> Iterator[Finding]:
     """The NVIDIA Container Toolkit of a host with engines: missing, not configured, too old. Decides only where an image is asked about."""
+    from envcheck.rules.driver_install import in_container, toolkit_commands  # noqa: PLC0415  # only where engines lack the toolkit
+
     runtime = situation.host.container_runtime
     engines = part(runtime, "engines")
     if not isinstance(engines, list) or not situation.usable_gpus or in_container(situation):
@@ -106,6 +109,8 @@ def _too_old(situation: Situation, matrix: Matrix, version: object, asked: bool)
     if not floor or not isinstance(version, str):
         return
     have, needed = numbers(version), numbers(floor)
+    from envcheck.rules.driver_install import renew_toolkit  # noqa: PLC0415  # only where engines lack the toolkit
+
     if have and needed and len(have) > 1 and have < needed and situation.driver:
         severity = Severity.WARNING if asked else Severity.INFO
         renew = remedy("container", "renew-toolkit", *(() if situation.wsl else renew_toolkit(situation, matrix)), root=True)

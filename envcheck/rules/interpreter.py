@@ -12,7 +12,6 @@ from envcheck.model.host_parts import PackageProblem
 from envcheck.rules.build import dotted
 from envcheck.rules.make import error, finding, info, remedy, warning
 from envcheck.rules.situation import Situation
-from envcheck.rules.target_environment import FRESH, removed
 
 _DECIDING = ("vllm", "torch")
 _SHOWN = 200
@@ -27,6 +26,8 @@ def wrong_environment(situation: Situation, matrix: Matrix) -> Iterator[Finding]
 
 
 def _judged(situation: Situation, problem: PackageProblem) -> Iterator[Finding]:
+    from envcheck.rules.target_environment import FRESH  # noqa: PLC0415  # few environments are wrong
+
     path, detail = (known(problem.path) or "?")[:_SHOWN], (known(problem.detail) or "")[:_SHOWN]
     params = {"package": problem.name[:60], "path": path, "detail": detail}
     if problem.kind == "shadowed-module" and problem.name != "nvidia-ml-py":
@@ -70,6 +71,8 @@ def _other_pythons(situation: Situation) -> Iterator[Finding]:
 
 def old_pynvml(situation: Situation, matrix: Matrix) -> Iterator[Finding]:
     """A folder `pynvml/` before nvidia-ml-py's module. Which releases of vLLM it breaks is among the known faults; others pass it by."""
+    from envcheck.rules.target_environment import removed  # noqa: PLC0415  # few environments are wrong
+
     for problem in known(situation.host.package_problems) or ():
         if problem.kind == "shadowed-module" and problem.name == "nvidia-ml-py":
             path = (known(problem.path) or "?")[:_SHOWN]

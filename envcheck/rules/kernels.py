@@ -53,7 +53,7 @@ def _block_fp8(situation: Situation, matrix: Matrix) -> bool:
 
 def precompiled(situation: Situation, entry: KernelCompilation, release: Release) -> Iterator[Remedy]:
     """The package that brings the kernels compiled, of the release that is installed or pinned, for torch's CUDA."""
-    pinned = str(release.required(entry.package) or "").removeprefix("==")
+    pinned = release.record.requires.get(entry.package, "").removeprefix("==")
     version = lenient_version(situation.packages.get(entry.package) or pinned)
     build = release.build(situation.arch or "x86_64")
     cuda = (situation.torch.cuda if situation.torch else None) or (build.cuda if build else None)

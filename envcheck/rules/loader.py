@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import msgspec
 from packaging.version import Version
 
 from envcheck.matrix.load import Matrix
-from envcheck.matrix.toolchain import LoaderConflict
 from envcheck.model.finding import Finding, Remedy, Severity
 from envcheck.model.host import known
 from envcheck.model.host_parts import LoaderFolder
@@ -18,7 +18,9 @@ from envcheck.model.versions import numbers
 from envcheck.rules.build import dotted
 from envcheck.rules.make import finding, remedy, warning
 from envcheck.rules.situation import Situation, part
-from envcheck.rules.target_environment import in_conda
+
+if TYPE_CHECKING:
+    from envcheck.matrix.toolchain import LoaderConflict
 
 _CODE = "library-path-pollution"
 _MOST = 64  # entries of a variable that are looked at
@@ -56,6 +58,8 @@ def pollution(situation: Situation, matrix: Matrix) -> Iterator[Finding]:
 
 def _wanted(situation: Situation, matrix: Matrix) -> _Wanted | None:
     """The torch at hand, else the one that the release asked about pins; conda's keeps its libraries elsewhere and is left out."""
+    from envcheck.rules.target_environment import in_conda  # noqa: PLC0415  # few environments are wrong
+
     torch = situation.torch
     if torch is not None:
         version, cuda = torch.version, torch.cuda

@@ -22,7 +22,6 @@ from envcheck.rules.cuda_home import malformed
 from envcheck.rules.kernels import compiled_here, precompiled
 from envcheck.rules.make import info, remedy, warning
 from envcheck.rules.situation import Situation, text
-from envcheck.rules.target_environment import built_from_source
 
 _ORDER = ("CUDA_HOME", "CUDA_PATH", "PATH", "/usr/local/cuda")  # in which FlashInfer and torch's own builds look
 _CHOOSES_COMPILER = ("CC", "CXX", "CUDAHOSTCXX", "NVCC_CCBIN", "NVCC_PREPEND_FLAGS", "NVCC_APPEND_FLAGS")
@@ -42,11 +41,11 @@ def cuda_compiler(situation: Situation, matrix: Matrix, release: Release, *, ins
     # Where nothing is installed or asked for, the plan decides how the server is started: see `missing_nvcc`.
     asked = installed or situation.request.vllm is not None
     kernels = compiled_here(situation, matrix, release, installed=installed) if asked else ()
-    source = installed and built_from_source(situation)
+    source = installed and _from_source(situation)
     toolkits = None if situation.host.toolkits is msgspec.UNSET else _toolkits(situation.host.toolkits or ())
     used = _chosen(toolkits or ())
     # A release that brings FlashInfer may have kernels of it compiled for some models, even where none are at every start.
-    may = release.required("flashinfer-python") is not None
+    may = "flashinfer-python" in release.record.requires
     yield from malformed(situation, needed=bool(kernels or source), may=may, toolkit=_newest(toolkits or ()))
     if kernels and toolkits is not None:
         yield from _nvcc(situation, matrix, release, kernels, toolkits, used)
@@ -54,6 +53,12 @@ def cuda_compiler(situation: Situation, matrix: Matrix, release: Release, *, ins
         yield from _gcc(situation, matrix, used)
     if toolkits and len(toolkits) > 1:
         yield from _several(situation, toolkits, used, needed=bool(kernels or source))
+
+
+def _from_source(situation: Situation) -> bool:
+    from envcheck.rules.target_environment import built_from_source  # noqa: PLC0415  # only where vLLM is installed
+
+    return built_from_source(situation)
 
 
 def missing_nvcc(situation: Situation, matrix: Matrix, release: Release, *, installed: bool = False) -> tuple[KernelCompilation, ...]:

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from envcheck.matrix.load import Matrix
 from envcheck.model.finding import Finding
 from envcheck.model.host import PciDevice, known
-from envcheck.rules.driver_install import in_container, install_driver
 from envcheck.rules.make import error, remedy
 from envcheck.rules.situation import Situation, part, text
 
@@ -35,6 +34,8 @@ def nvml(situation: Situation, matrix: Matrix) -> Iterator[Finding]:
 
 
 def _failed(situation: Situation, matrix: Matrix, state: str, kernel: str) -> Iterator[Finding]:
+    from envcheck.rules.driver_install import in_container, install_driver  # noqa: PLC0415  # only for a driver that will not do
+
     inside = in_container(situation)
     if state == "LibraryNotFound" and kernel:
         yield error("container-gpu-not-injected" if inside else "nvml-not-loadable", kernel=kernel)

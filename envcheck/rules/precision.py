@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from envcheck.matrix.load import Matrix
-from envcheck.matrix.quantization import KernelUse
 from envcheck.matrix.release import Release
 from envcheck.model.finding import Finding, Remedy
 from envcheck.model.versions import ComputeCapability
 from envcheck.rules.make import error, info, remedy, warning
 from envcheck.rules.situation import Situation
 from envcheck.rules.spread import config_of, release_of
-from envcheck.sizing.fields import items, mapping, word
+
+if TYPE_CHECKING:
+    from envcheck.matrix.quantization import KernelUse
 
 _HALF, _SINGLE = ("half", "float16"), ("float32", "float")
 _FP8_CACHES = ("fp8", "fp8_e4m3")
@@ -28,6 +29,8 @@ def bfloat16(situation: Situation, matrix: Matrix) -> Iterator[Finding]:
     floor = matrix.capability_trait("bfloat16-min-capability") if capabilities else None
     if floor is None or capabilities[0] >= floor:
         return
+    from envcheck.sizing.fields import mapping, word  # noqa: PLC0415  # only for a model
+
     asked = (word(situation.request.serve_args, "dtype") or "auto").lower().removeprefix("torch.")
     config = config_of(situation, matrix)
     text = mapping(config, "text_config")
@@ -91,6 +94,8 @@ def _ways(matrix: Matrix, method: str, oldest: ComputeCapability, release: Relea
 
 def _fp8_kernels(matrix: Matrix, release: Release, oldest: ComputeCapability, config: Mapping[str, Any]) -> Iterator[Finding]:
     """FP8 weights that a release takes by its own floor, and yet has no kernel for here; below 8.9 it runs them weight-only."""
+    from envcheck.sizing.fields import items, mapping  # noqa: PLC0415  # only for a model
+
     blocks = bool(items(mapping(config, "quantization_config"), "weight_block_size"))
     experts = bool(config) and _has_experts(config)
     uses: tuple[tuple[KernelUse, bool], ...] = (("experts", experts), ("blocks", blocks))
@@ -125,6 +130,8 @@ def _first_without(matrix: Matrix, release: Release, oldest: ComputeCapability, 
 
 
 def _kv_cache(situation: Situation, matrix: Matrix, release: Release, oldest: ComputeCapability) -> Iterator[Finding]:
+    from envcheck.sizing.fields import word  # noqa: PLC0415  # only for a model
+
     asked = (word(situation.request.serve_args, "kv_cache_dtype") or "auto").lower()
     limit = matrix.quantization.limit("kv-cache", release.version, oldest) if asked in _FP8_CACHES else None
     if limit:
@@ -135,6 +142,8 @@ def _kv_cache(situation: Situation, matrix: Matrix, release: Release, oldest: Co
 
 def quantization_method(config: Mapping[str, Any], args: Mapping[str, Any], name: str) -> str | None:
     """The quantization method in vLLM's words: the checkpoint's own, else what is asked for, else what the model's name ends in."""
+    from envcheck.sizing.fields import mapping, word  # noqa: PLC0415  # only for a model
+
     told = mapping(config, "quantization_config", "compression_config")
     method = (word(told, "quant_method") or "").lower()
     if method == "compressed-tensors":
@@ -148,6 +157,8 @@ def quantization_method(config: Mapping[str, Any], args: Mapping[str, Any], name
 
 def _scheme(told: Mapping[str, Any]) -> str:
     """The scheme of compressed-tensors where its floor is one of its own; eight-bit floats are FP8 by another name."""
+    from envcheck.sizing.fields import mapping, word  # noqa: PLC0415  # only for a model
+
     groups = [group for group in mapping(told, "config_groups").values() if isinstance(group, Mapping)]
     weights = mapping(groups[0], "weights") if groups else {}
     kind, bits = word(weights, "type"), weights.get("num_bits")

@@ -5,9 +5,9 @@ The table in the documentation is made from this one.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable
 from functools import cache
-from importlib import import_module
 from typing import cast
 
 import msgspec
@@ -37,7 +37,9 @@ class Rule(msgspec.Struct, frozen=True):
 def function(name: str) -> Function:
     """The rule of that name."""
     module, _, inner = name.rpartition(".")
-    return cast("Function", getattr(import_module(f"envcheck.rules.{module}"), inner))
+    name = f"envcheck.rules.{module}"
+    __import__(name)  # the package importlib, for its function alone, would have to be loaded too
+    return cast("Function", getattr(sys.modules[name], inner))
 
 
 # What is in the machine, its driver, its container: without these nothing starts, whatever is installed.

@@ -55,9 +55,12 @@ def concerns(release: Release, situation: Situation, matrix: Matrix, engine: str
     from envcheck.rules.planned import Planned  # noqa: PLC0415  # few releases show any
 
     planned = Planned(situation, matrix, engine)
+    met = [(one, meets(one.condition, planned, matrix)) for one in shown]
+    if all(state is False for _, state in met):
+        return ()
     versions = [one.version for one in matrix.releases]
-    found = [Concern(one, meets(one.condition, planned, matrix), matrix.regressions.span(one, versions)) for one in shown]
-    return tuple(sorted((one for one in found if one.met is not False), key=lambda one: (one.met is None, not one.avoided)))
+    found = [Concern(one, state, matrix.regressions.span(one, versions)) for one, state in met if state is not False]
+    return tuple(sorted(found, key=lambda one: (one.met is None, not one.avoided)))
 
 
 def meets(condition: Condition, planned: Planned, matrix: Matrix) -> bool | None:

@@ -7,12 +7,11 @@ from functools import lru_cache
 from typing import Any
 
 import msgspec
-from packaging.specifiers import SpecifierSet
 
 from envcheck.matrix.load import Matrix
 from envcheck.matrix.release import Release
+from envcheck.model.version_range import version_range
 from envcheck.rules.situation import GpuFact, Situation
-from envcheck.sizing.fields import integer, number, word
 
 _MOST_RANKS = 1 << 16
 # Any of these says that the server is more than the processes of one host.
@@ -50,6 +49,8 @@ def spread_of(situation: Situation) -> Spread:
     args = situation.request.serve_args
     if not args:
         return _UNASKED
+    from envcheck.sizing.fields import integer, word  # noqa: PLC0415  # only for arguments of vllm serve
+
     sizes = [integer(args, f"{kind}_parallel_size", most=_MOST_RANKS) for kind in ("tensor", "pipeline", "data")]
     local = integer(args, "data_parallel_size_local", most=_MOST_RANKS)
     beyond = (integer(args, "nnodes", most=_MOST_RANKS) or 1) > 1 or any(args.get(name) for name in _BEYOND)
@@ -84,7 +85,7 @@ def release_of(situation: Situation, matrix: Matrix) -> Release | None:
 @lru_cache(maxsize=1024)
 def in_range(release: Release, releases: str) -> bool:
     """Whether a release is of a range of the memory facts; "" = every one."""
-    return not releases or SpecifierSet(releases, prereleases=True).contains(release.version, prereleases=True)
+    return not releases or version_range(releases).contains(release.version)
 
 
 def config_of(situation: Situation, matrix: Matrix) -> Mapping[str, Any]:
@@ -108,4 +109,8 @@ def weights_gib(situation: Situation, matrix: Matrix) -> float | None:
 
 def share_asked(args: Mapping[str, Any]) -> float | None:
     """`--gpu-memory-utilization`, 0 to 1; None where not asked for."""
+    if not args:
+        return None
+    from envcheck.sizing.fields import number  # noqa: PLC0415  # only for arguments of vllm serve
+
     return number(args, "gpu_memory_utilization", least=1e-6, most=1)

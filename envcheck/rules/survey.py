@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import takewhile
+
 import msgspec
 from packaging.version import Version
 
 from envcheck.errors import UsageError
+from envcheck.matrix.lazily import Lazily
 from envcheck.matrix.load import Matrix
 from envcheck.matrix.release import Release
 from envcheck.model.stack import Clash
@@ -55,7 +59,7 @@ class Surveyor:
         self._planned_python = _pair(policy.planned_python)
         self._oldest_python = _pair(policy.oldest_python)
         oldest = Version(policy.oldest_planned)
-        self.planned = tuple(release for release in matrix.releases if release.version >= oldest and not release.record.yanked)
+        self.planned = Lazily(r for r in takewhile(lambda r: r.version >= oldest, matrix.releases) if not r.record.yanked)
         self._known: dict[tuple[Target, str, bool], Survey] = {}
 
     def survey(self, target: Target, spec: str | None = None, *, variants: bool = False) -> Survey:
@@ -65,12 +69,12 @@ class Surveyor:
         if found is None:
             if len(self._known) >= _CACHED:
                 self._known.clear()
-            releases = tuple(r for r in self.matrix.matching(spec) if not r.record.yanked) if spec else self.planned
+            asked = tuple(r for r in self.matrix.matching(spec) if not r.record.yanked) if spec else self.planned
             label = asked_label(self.matrix, spec) if spec else ""
-            found = self._known[key] = self._survey(target, releases or self.matrix.matching(spec or "latest"), label, variants)
+            found = self._known[key] = self._survey(target, asked or self.matrix.matching(spec or "latest"), label, variants)
         return found
 
-    def _survey(self, target: Target, releases: tuple[Release, ...], label: str, with_variants: bool) -> Survey:
+    def _survey(self, target: Target, releases: Sequence[Release], label: str, with_variants: bool) -> Survey:
         index = self._index(target, releases, label)
         running = [judged for judged in index if not judged.errors]
         best = self._best(target, running)
@@ -79,7 +83,7 @@ class Surveyor:
         undecided = best.judged.undecided if best else (index[0].undecided if index else ())
         return Survey(best, newer, variants, self._held_back(target, index, best), None if best else _closest(index), undecided)
 
-    def _index(self, target: Target, releases: tuple[Release, ...], label: str) -> list[Judged]:
+    def _index(self, target: Target, releases: Sequence[Release], label: str) -> list[Judged]:
         """Index wheels, or those of a label, judged without regard to Python, newest first, down to the one that will be chosen."""
         free = msgspec.structs.replace(target, python=None)
         arch = target.arch or "x86_64"
@@ -114,7 +118,7 @@ class Surveyor:
         python = self._planned_python if not taken or self._planned_python in taken else taken[-1]
         return Choice(judged, python, True)
 
-    def _variants(self, target: Target, releases: tuple[Release, ...]) -> tuple[Choice, ...]:
+    def _variants(self, target: Target, releases: Sequence[Release]) -> tuple[Choice, ...]:
         free = msgspec.structs.replace(target, python=None)
         found = []
         for release in releases:

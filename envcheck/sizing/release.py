@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 import msgspec
-from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
 from envcheck.model.memoryfacts import (
@@ -29,6 +28,7 @@ from envcheck.model.memoryfacts import (
     Tier,
     V2Runner,
 )
+from envcheck.model.version_range import version_range
 from envcheck.model.versions import ComputeCapability
 
 R = TypeVar("R", bound=MemoryRecord)
@@ -70,7 +70,6 @@ class MemoryTable:
     def __init__(self, facts: MemoryFacts, bfloat16_from: ComputeCapability | None = None) -> None:
         self.facts = facts
         self.bfloat16_from = bfloat16_from
-        self._ranges: dict[str, SpecifierSet] = {}
         self._rules: dict[tuple[Version | None, Engine | None], Rules] = {}
 
     def rules(self, release: Version | None, engine: Engine | None) -> Rules:
@@ -119,9 +118,7 @@ class MemoryTable:
         return msgspec.structs.replace(family, encoder=items)
 
     def _holds(self, releases: str, final: Version) -> bool:
-        if not releases:
-            return True
-        return self._ranges.setdefault(releases, SpecifierSet(releases)).contains(final, prereleases=True)
+        return not releases or version_range(releases).contains(final)
 
 
 def first(records: Sequence[R], keep: Callable[[R], bool] | None = None) -> R | None:

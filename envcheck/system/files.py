@@ -12,6 +12,7 @@ from envcheck.model.fact import Absent, Fact, Found, Unreadable
 
 _MAX_ENTRIES = 50_000  # of one folder
 _MAX_FOLDERS = 4_096  # listed for one pattern
+_PIECE = 1 << 16  # bytes asked for at once: room for more would be mapped and given back by the kernel at every small file
 _GONE = frozenset({errno.ENOENT, errno.ENOTDIR})
 
 ListFolder = Callable[[str], list[str]]
@@ -57,7 +58,7 @@ def _refusal(status: os.stat_result) -> str | None:
 def _read_up_to(descriptor: int, limit: int) -> bytes:
     parts, left = [], limit
     while left > 0:
-        part = os.read(descriptor, min(left, 1 << 20))
+        part = os.read(descriptor, min(left, _PIECE))
         if not part:
             break
         parts.append(part)

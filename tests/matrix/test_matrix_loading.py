@@ -24,7 +24,7 @@ def said(error: pytest.ExceptionInfo[MatrixError]) -> tuple[str, str]:
 def test_a_wrong_type_is_named_by_file_and_path(spoil: Spoil) -> None:
     folder = spoil("vllm/0.19.json", lambda releases: releases[1]["builds"][0].update(cuda=12.9))
     with pytest.raises(MatrixError) as error:
-        _ = Matrix(folder).releases
+        len(Matrix(folder).releases)
     file, why = said(error)
     assert file == "matrices/vllm/0.19.json"
     assert why.startswith("$[1].builds[0].cuda: ")
@@ -51,7 +51,7 @@ def test_a_missing_key_is_named(spoil: Spoil) -> None:
 def test_a_version_that_is_none_is_named(spoil: Spoil) -> None:
     folder = spoil("vllm/0.9.json", lambda releases: releases[2].update(version="nine"))
     with pytest.raises(MatrixError) as error:
-        _ = Matrix(folder).releases
+        len(Matrix(folder).releases)
     assert said(error) == ("matrices/vllm/0.9.json", "$[2].version: `nine` is no version")
 
 
@@ -91,7 +91,7 @@ def test_a_missing_file_and_a_missing_folder_of_releases(copy: Path) -> None:
         Matrix(copy).mirrors("torch-wheels")
     assert said(error)[0] == "matrices/mirrors.json"
     with pytest.raises(MatrixError) as error:
-        _ = Matrix(copy).releases
+        len(Matrix(copy).releases)
     assert said(error)[0] == "matrices/vllm"
 
 
