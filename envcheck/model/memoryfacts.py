@@ -97,16 +97,29 @@ class Forward(MemoryRecord, frozen=True, kw_only=True):
 
 
 class EncoderRows(MemoryRecord, frozen=True, kw_only=True):
-    """Rows of encoder width alive for every patch at the encoder's peak: `whole` on every rank, `sharded` divided among the ranks."""
+    """Rows of encoder width alive for every patch at the encoder's peak: `whole` on every rank, `sharded` divided among the ranks.
+
+    `gathered` = besides, on every one of several ranks, where attention gathers what it sharded. `model_types` empty = every model.
+    """
 
     whole: float
     sharded: float
+    gathered: float = 0.0
+    model_types: list[str] = []
 
 
 class ColdStart(MemoryRecord, frozen=True, kw_only=True):
-    """What compiling adds to the measured peak when nothing is cached yet, GiB."""
+    """A pass of its own when nothing is compiled yet: stand-ins of the embedding table of the rank, and `narrow` rows of the hidden size.
 
-    gib: float
+    Where sequences are embedded before the compiled part, as multimodal models do, no table is copied. `assumed` False = charged only
+    where a first start is told. `pinned` = copies that may stay cached and are then counted once more. `capability_below` = only there.
+    """
+
+    tables: float
+    narrow: float
+    pinned: float = 0.0
+    assumed: bool = True
+    capability_below: str | None = None
     runner: Runner | None = None
 
 
@@ -117,6 +130,7 @@ class NonTorch(MemoryRecord, frozen=True, kw_only=True):
     ranks: int = 1
     interconnect: Interconnect | None = None
     pipeline: bool = False
+    runner: Runner | None = None
 
 
 class GraphSizes(MemoryRecord, frozen=True, kw_only=True):

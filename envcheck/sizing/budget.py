@@ -77,9 +77,8 @@ def rank_budget(question: Question, rank: Rank) -> RankBudget | None:
     if total is None or weights is None:
         return None
     settings, rules, card = question.settings, question.rules, question.inputs.card
-    cold = question.inputs.first_start is not False
-    peak = peaks(question.dims, settings, rank, rules, question.runner, cold)
-    outside = non_torch_bytes(card, settings, rules)
+    peak = peaks(question, rank)
+    outside = non_torch_bytes(card, settings, rules, question.runner)
     others = card_bytes(card, total, rules)
     graphs = graph_bytes(question.dims, settings, rules, question.runner)
     charged = graphs if question.graphs_budgeted else 0.0

@@ -12,11 +12,13 @@ from envcheck.model.memoryfacts import MemoryRecord
 from envcheck.model.text import Text
 from envcheck.model.units import GIB, gib
 from envcheck.sizing.budget import RankBudget, rank_budget
+from envcheck.sizing.cold import cold_record
+from envcheck.sizing.encoder_peak import encoder_record
 from envcheck.sizing.graphs import graph_count, graph_record
 from envcheck.sizing.kv_cache import bytes_per_token, cache_layers, kv_format
 from envcheck.sizing.non_torch import non_torch_record
+from envcheck.sizing.peaks import forward_record, sampler_record
 from envcheck.sizing.question import Question
-from envcheck.sizing.release import first
 
 Inputs = dict[str, Any]
 
@@ -72,7 +74,7 @@ def _weights(question: Question) -> Iterator[tuple[str, Derivation]]:
 
 
 def _constants(question: Question, rank: RankBudget) -> Iterator[tuple[str, Derivation]]:
-    record = non_torch_record(question.inputs.card, question.settings, question.rules)
+    record = non_torch_record(question.inputs.card, question.settings, question.rules, question.runner)
     inputs = {"tensor_parallel_size": question.settings.tensor_ranks, "gib": record.gib if record else 0.0}
     yield "non_torch", _of("non_torch", inputs, [record])
     if rank.peaks.buffers and question.rules.accounting.charges_buffers:
@@ -84,9 +86,8 @@ def _constants(question: Question, rank: RankBudget) -> Iterator[tuple[str, Deri
 
 def _peaks(question: Question, rank: RankBudget) -> Iterator[tuple[str, Derivation]]:
     settings, rules, peak = question.settings, question.rules, rank.peaks
-    forward = first(rules.forward, lambda r: r.runner in (None, question.runner))
-    sampler = first(rules.sampler, lambda r: r.runner in (None, question.runner) and (settings.flashinfer or not r.flashinfer))
-    cold = first(rules.cold_start, lambda r: r.runner in (None, question.runner))
+    forward, sampler = forward_record(rules, question.runner), sampler_record(settings, rules, question.runner)
+    cold = cold_record(rules, question.runner, question.inputs.card.capability)
     tokens = {"max_num_batched_tokens": settings.batched_tokens, **_model(question)}
     rows = {"max_num_seqs": settings.sequences, "vocab_size": question.dims.vocab}
     if peak.forward:
@@ -97,7 +98,7 @@ def _peaks(question: Question, rank: RankBudget) -> Iterator[tuple[str, Derivati
         yield "experts", _of("experts", tokens, [forward])
     if peak.encoder:
         family = [question.dims.family] if question.dims.family.model_types else []
-        yield "encoder", _of("encoder", dict(settings.limits), [rules.encoder_rows, *family])
+        yield "encoder", _of("encoder", dict(settings.limits), [encoder_record(question.dims, rules), *family])
     if peak.cold:
         yield "cold_start", _of("cold_start", tokens, [cold])
 

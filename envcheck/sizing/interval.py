@@ -17,13 +17,14 @@ _UNKNOWN = Spread(term="noise", gib=1.0, share=0.1, sources=[])  # a term nobody
 def kv_interval(question: Question, rank: RankBudget) -> tuple[float, float]:
     """(low, high) bytes of the rank's KV memory: the terms' errors are independent, so that their squares add up.
 
-    What was asked for outright is exact. A first start is planned for; where none is told to be, a warm cache gives back its share.
+    What was asked for outright is exact. Where nobody told whether it is a first start, a warm cache gives back what compiling took,
+    and a cold one takes what nobody charged.
     """
     if question.settings.kv_bytes:
         return rank.kv, rank.kv
     width = math.sqrt(sum(spread**2 for spread in _spreads(question, rank)))
     warm = rank.peaks.cold if question.inputs.first_start is None else 0.0
-    return rank.kv - width, min(rank.kv + width + warm, rank.budget)
+    return rank.kv - width - rank.peaks.cold_doubt, min(rank.kv + width + warm, rank.budget)
 
 
 def _spreads(question: Question, rank: RankBudget) -> Iterator[float]:

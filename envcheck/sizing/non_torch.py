@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from envcheck.model.memoryfacts import NonTorch
+from envcheck.model.memoryfacts import NonTorch, Runner
 from envcheck.model.units import GIB
 from envcheck.sizing.card import context_bytes, interconnect
 from envcheck.sizing.inputs import Card
@@ -10,20 +10,23 @@ from envcheck.sizing.release import Rules
 from envcheck.sizing.settings import Settings
 
 
-def non_torch_record(card: Card, settings: Settings, rules: Rules) -> NonTorch | None:
+def non_torch_record(card: Card, settings: Settings, rules: Rules, runner: Runner) -> NonTorch | None:
     """The record of communicators, library handles, modules: the one with the most ranks that are here."""
     link = interconnect(card)
     fitting = [
         record
         for record in rules.non_torch
-        if record.ranks <= settings.tensor_ranks and record.interconnect in (None, link) and (not record.pipeline or settings.stages > 1)
+        if record.ranks <= settings.tensor_ranks
+        and record.interconnect in (None, link)
+        and record.runner in (None, runner)
+        and (not record.pipeline or settings.stages > 1)
     ]
     return max(fitting, key=lambda record: (record.pipeline, record.ranks), default=None)
 
 
-def non_torch_bytes(card: Card, settings: Settings, rules: Rules) -> float:
+def non_torch_bytes(card: Card, settings: Settings, rules: Rules, runner: Runner) -> float:
     """What that record says."""
-    record = non_torch_record(card, settings, rules)
+    record = non_torch_record(card, settings, rules, runner)
     return record.gib * GIB if record else 0.0
 
 

@@ -52,7 +52,7 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True):
     v2_runner: V2Runner | None
     sampler: list[Sampler]
     forward: list[Forward]
-    encoder_rows: EncoderRows | None
+    encoder_rows: list[EncoderRows]
     cold_start: list[ColdStart]
     non_torch: list[NonTorch]
     graph_memory: list[GraphMemory]
@@ -101,7 +101,7 @@ class MemoryTable:
             v2_runner=first(all_of(facts.v2_runner)) if chosen == "v1" else None,
             sampler=all_of(facts.sampler),
             forward=all_of(facts.forward),
-            encoder_rows=first(all_of(facts.encoder_rows)),
+            encoder_rows=all_of(facts.encoder_rows),
             cold_start=all_of(facts.cold_start),
             non_torch=all_of(facts.non_torch),
             graph_memory=all_of(facts.graph_memory),
