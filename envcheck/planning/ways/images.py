@@ -12,6 +12,7 @@ from envcheck.model.finding import Remedy
 from envcheck.model.host import known
 from envcheck.model.text import Param, Text
 from envcheck.model.ways import Cost, ImageUse, Way
+from envcheck.planning.mirrors import hub_settings
 from envcheck.planning.ways.image_commands import Engine, Run, chosen_gpus, commands
 from envcheck.rules.build import dotted
 from envcheck.rules.driver_install import in_container, toolkit_commands
@@ -168,7 +169,7 @@ def _run(context: Context, engine: Engine, *, mainland: bool) -> Run:
 def _hub(matrix: Matrix) -> dict[str, str]:
     """The hub's mirror, which is never sent a token."""
     found = [entry for entry in matrix.mirrors("model-hub") if not entry.upstream and entry.scope == "public" and entry.layout == "hub"]
-    return {"HF_ENDPOINT": found[0].url, "HF_HUB_DISABLE_XET": "1", "HF_HUB_DISABLE_IMPLICIT_TOKEN": "1"} if found else {}
+    return hub_settings(found[0].url) if found else {}
 
 
 def _arguments(given: dict[str, Any]) -> Iterator[str]:
