@@ -69,17 +69,18 @@ def _latent(dims: Dimensions, rank: Rank, form: WeightFormat) -> list[float]:
     mla = dims.latent
     if mla is None:
         return []
-    heads, down = dims.heads / rank.ranks, dims.hidden * (mla.rank + mla.rope)
-    per_head = mla.nope + mla.rope
-    sizes = [down, dims.hidden * heads * per_head]
+    heads, down, per_head = dims.heads / rank.ranks, mla.rank + mla.rope, mla.nope + mla.rope
+    sizes = [(dims.hidden, down, 1), (dims.hidden, heads * per_head, 1)]  # inputs, outputs, matrices in the file
     if mla.query_rank:
-        sizes = [down + dims.hidden * mla.query_rank, mla.query_rank * heads * per_head]
-    sizes += [mla.rank * heads * (mla.nope + mla.value), heads * mla.value * dims.hidden]
+        sizes = [(dims.hidden, down + mla.query_rank, 2), (mla.query_rank, heads * per_head, 1)]
+    sizes += [(mla.rank, heads * (mla.nope + mla.value), 1), (heads * mla.value, dims.hidden, 1)]
     vectors = mla.rank + (mla.query_rank or 0)
     if mla.index_dim and mla.index_heads:
-        sizes += [mla.index_heads * mla.index_dim * (mla.query_rank or dims.hidden), dims.hidden * (mla.index_dim + mla.index_heads)]
+        sizes += [(mla.query_rank or dims.hidden, mla.index_heads * mla.index_dim, 1)]
+        sizes += [(dims.hidden, mla.index_dim + mla.index_heads, 2)]
         vectors += 2 * mla.index_dim
-    return [n_bytes for size in sizes for n_bytes in form.tensors(size, form.attention)] + [vectors * form.plain]
+    tensors = [part for inputs, outputs, number in sizes for part in form.tensors(inputs * outputs, form.attention, outputs, number)]
+    return [*tensors, vectors * form.plain]
 
 
 def _absorbed(dims: Dimensions, rank: Rank) -> list[float]:
@@ -93,9 +94,9 @@ def _recurrent(dims: Dimensions, rank: Rank, form: WeightFormat) -> list[float]:
     if cell is None:
         return []
     small = (cell.conv_width * (cell.taps + 1) + cell.vectors) / rank.ranks + cell.norms
-    inward, outward = (
-        form.tensors(dims.hidden * width / rank.ranks, form.attention) for width in (cell.projection_in, cell.projection_out)
-    )
+    columns = cell.projection_in / rank.ranks
+    inward = form.tensors(dims.hidden * columns, form.attention, columns)
+    outward = form.tensors(dims.hidden * cell.projection_out / rank.ranks, form.attention, dims.hidden)
     return [*inward, *outward, small * form.plain]
 
 

@@ -11,19 +11,20 @@ import msgspec
 from envcheck.model.memoryfacts import QuantizationFormat
 from envcheck.model.units import GIB
 from envcheck.sizing.fields import flag, integer, items, mapping, word
+from envcheck.sizing.schemes import Scheme, only_group, stated
 from envcheck.sizing.spec import Dimensions, dtype_bytes
 
-_SCALE_BITS = 16  # scales of integer and 8-bit formats are half precision
-_BYTE = 8  # bits of a scale of the 4-bit floating-point formats
-_GLOBAL_SCALE = 4  # bytes of the scale over those scales
-_SHAPE = 16  # bytes in which a packed matrix keeps its shape
+_HALF = 16  # bits of a scale of integer formats
+_SKIPPED = ("modules_to_not_convert", "ignore", "ignored_layers", "exclude_modules", "llm_int8_skip_modules")
+_PROJECTIONS = {"self_attn": 4, "mlp": 3}  # matrices of the part that have an exception each where not the whole part has one
 
 
 class WeightFormat(msgspec.Struct, frozen=True):
     """Bytes of one weight: `plain` where not quantized; the parts that a format may leave out; `name` None = not quantized.
 
-    `per_output` and `per_matrix` = bytes that each output and each matrix of a quantized part has besides: scales, shapes. `known` is False
-    when the checkpoint is quantized in a way that its size does not follow from.
+    `quantized` = bytes of a weight where the format holds; a part between that and `plain` is quantized in some of its layers.
+    `scheme` = what a matrix costs, `in_file` where the file has it otherwise than vLLM holds it. `known` is False when the checkpoint is
+    quantized in a way that its size does not follow from.
     """
 
     plain: float
@@ -37,23 +38,23 @@ class WeightFormat(msgspec.Struct, frozen=True):
     pad_inputs_to: int | None = None
     extra: float = 0.0
     known: bool = True
-    per_output: float = 0.0
-    per_matrix: float = 0.0
+    quantized: float = 0.0
+    scheme: Scheme | None = None
+    in_file: Scheme | None = None
 
     def tensors(self, elements: float, each: float, outputs: float = 0.0, matrices: int = 1) -> list[float]:
         """The tensors, in bytes, of `matrices` matrices held as one: values, then scales and zero points; `each` bytes a weight."""
-        if each == self.plain:
+        if each == self.plain or self.scheme is None:
             return [elements * each]
-        values = int(each * 8) / 8
-        return [elements * values, elements * (each - values) + outputs * self.per_output + matrices * self.per_matrix]
+        values, besides = self.scheme.cost(elements, outputs, matrices)
+        if each == self.quantized:
+            return [values, besides]
+        share = (self.plain - each) / (self.plain - self.quantized)
+        return [elements * self.plain * (1 - share) + values * share, besides * share]
 
-
-class Scales(msgspec.Struct, frozen=True):
-    """What a stated scheme costs: bits a weight with its share of scales and zero points, and bytes an output and a matrix."""
-
-    bits: float
-    per_output: float = 0.0
-    per_matrix: float = 0.0
+    def stored(self) -> WeightFormat:
+        """The same as it lies in the files: nothing padded, nothing dropped."""
+        return msgspec.structs.replace(self, scheme=self.in_file or self.scheme, pad_experts_to=None, pad_inputs_to=None)
 
 
 def weight_format(dims: Dimensions, asked: str | None, named: str, plain: float, formats: Sequence[QuantizationFormat]) -> WeightFormat:
@@ -67,26 +68,35 @@ def weight_format(dims: Dimensions, asked: str | None, named: str, plain: float,
     if name is None:
         return WeightFormat(plain, plain, plain, plain, plain, plain)
     found = _format(name, formats)
-    scheme = _stated(config) or Scales(_grouped_bits(config) or (found.bits if found else 0.0))
-    whole = WeightFormat(plain, plain, plain, plain, plain, plain, name, known=scheme.bits > 0)
+    scheme = stated(config, asked)
+    loaded = scheme.loaded if scheme else _average(_grouped_bits(config) or (found.bits if found else 0.0))
+    whole = WeightFormat(plain, plain, plain, plain, plain, plain, name, known=loaded.average_bits > 0)
     if not whole.known:
         return whole
-    whole = msgspec.structs.replace(whole, per_output=scheme.per_output, per_matrix=scheme.per_matrix)
-    return _with_exceptions(config, scheme.bits / 8, plain, whole, found)
+    each = loaded.average_bits / 8
+    whole = msgspec.structs.replace(whole, scheme=loaded, in_file=scheme.file if scheme else None, quantized=each)
+    return _with_exceptions(config, each, dims.layer_count, whole, found)
+
+
+def _average(bits: float) -> Scheme:
+    """A format of which no more is known than its bits a weight."""
+    return Scheme(int(bits), bits - int(bits))
 
 
 def _with_exceptions(
-    config: Mapping[str, Any], each: float, plain: float, form: WeightFormat, found: QuantizationFormat | None
+    config: Mapping[str, Any], each: float, layers: int, form: WeightFormat, found: QuantizationFormat | None
 ) -> WeightFormat:
-    skipped = " ".join(str(item) for item in items(config, "modules_to_not_convert", "ignore", "ignored_layers")[:2000])
-    everywhere = found is None or found.scope == "linear"
-    attention_skipped = not everywhere or bool(re.search(r"self_attn(?!\.\w*(norm|index))", _generic(skipped)))
-    shared_skipped = not everywhere or "shared_expert" in _generic(skipped)
-    dense_skipped = not everywhere or bool(re.search(r"mlp\S*(gate_up|up|down|\))\S*proj", _generic(skipped)))
+    listed = [str(item) for name in _SKIPPED for item in items(config, name)[:20_000]]
+    generic = " ".join(item for item in listed if not re.search(r"layers\.\d", item))
+    everywhere, plain = found is None or found.scope == "linear", form.plain
+    attention_skipped = not everywhere or bool(re.search(r"self_attn(?!\.\w*(norm|index))", generic))
+    shared_skipped = not everywhere or "shared_expert" in generic
+    dense_skipped = not everywhere or bool(re.search(r"mlp\S*(gate_up|up|down|\))\S*proj", generic))
+    attention, dense = (each + (plain - each) * _skipped_share(listed, part, layers) for part in _PROJECTIONS)
     return msgspec.structs.replace(
         form,
-        attention=plain if attention_skipped else each,
-        dense=plain if dense_skipped else each,
+        attention=plain if attention_skipped else attention,
+        dense=plain if dense_skipped else dense,
         shared=plain if shared_skipped else each,
         experts=each,
         head=each if flag(config, "lm_head") else plain,
@@ -96,9 +106,14 @@ def _with_exceptions(
     )
 
 
-def _generic(skipped: str) -> str:
-    """Only the patterns that speak of every layer: entries that number a layer name exceptions of exceptions."""
-    return " ".join(item for item in skipped.split() if not re.search(r"layers\.\d", item))
+def _skipped_share(listed: Sequence[str], part: str, layers: int) -> float:
+    """The share of layers whose `part` is left as it was by name and number; projections named one by one count as parts of it."""
+    shares: dict[str, float] = {}
+    for item in listed:
+        found = re.fullmatch(rf"\S*layers\.(\d+)\.{part}(\.\w+_proj)?[*.]*", item)
+        if found:
+            shares[found[1]] = min(1.0, shares.get(found[1], 0.0) + (1 / _PROJECTIONS[part] if found[2] else 1.0))
+    return min(1.0, sum(shares.values()) / layers) if layers else 0.0
 
 
 def _quantization_config(dims: Dimensions) -> Mapping[str, Any]:
@@ -123,13 +138,8 @@ def in_name(name: str) -> str | None:
     return str(found[0]) if found else None
 
 
-def _weights_of(config: Mapping[str, Any]) -> Mapping[str, Any]:
-    groups = [group for group in mapping(config, "config_groups").values() if isinstance(group, Mapping)]
-    return mapping(groups[0], "weights") if len(groups) == 1 else {}
-
-
 def _compressed(config: Mapping[str, Any]) -> str | None:
-    weights = _weights_of(config)
+    weights = only_group(config, "weights")
     bits, kind = integer(weights, "num_bits", most=64), word(weights, "type") or "int"
     if not bits:
         return None
@@ -137,42 +147,16 @@ def _compressed(config: Mapping[str, Any]) -> str | None:
     return names.get((kind, bits), f"int{bits}")
 
 
-def _stated(config: Mapping[str, Any]) -> Scales | None:
-    """The cost of the one scheme that a compressed-tensors configuration spells out; None where it has several or is another format."""
-    weights = _weights_of(config)
-    bits, group = integer(weights, "num_bits", most=16), integer(weights, "group_size", most=1 << 20)
-    strategy, packed = word(weights, "strategy"), "pack" in (word(config, "format") or "")
-    if not bits or not strategy:
-        return None
-    zero = 0 if flag(weights, "symmetric") is not False else bits
-    if strategy == "tensor_group":
-        inputs = _inputs_of(config)
-        return Scales(bits + _BYTE / (group or 1), per_matrix=_GLOBAL_SCALE * (1 + bool(inputs)))
-    if strategy == "group" and group:
-        small = "float" in (word(weights, "type") or "")
-        shape = _SHAPE if packed and not small else 0
-        return Scales(bits + ((_BYTE if small else _SCALE_BITS) + zero) / group, per_matrix=shape)
-    if strategy == "block":
-        edges = [int(edge) for edge in items(weights, "block_structure") if isinstance(edge, int) and 0 < edge <= 1 << 16]
-        return Scales(bits + _SCALE_BITS / (edges[0] * edges[1])) if len(edges) == 2 else None
-    return Scales(float(bits), per_output=_SCALE_BITS / 8, per_matrix=_SHAPE if packed else 0) if strategy == "channel" else None
-
-
-def _inputs_of(config: Mapping[str, Any]) -> Mapping[str, Any]:
-    groups = [group for group in mapping(config, "config_groups").values() if isinstance(group, Mapping)]
-    return mapping(groups[0], "input_activations") if len(groups) == 1 else {}
-
-
 def _grouped_bits(config: Mapping[str, Any]) -> float | None:
     """Bits a weight of integer formats with groups: the value, its share of the scale and of the zero point."""
-    weights = _weights_of(config)
+    weights = only_group(config, "weights")
     source = weights if (word(weights, "type") or "") == "int" else {} if weights else config
     bits = integer(source, "bits", "w_bit", "num_bits", "weight_bits", most=16)
     group = integer(source, "group_size", "q_group_size", most=1 << 20)
     if not bits:
         return None
     symmetric = flag(source, "symmetric") if weights else False
-    return bits + (_SCALE_BITS + (0 if symmetric else bits)) / group if group else float(bits)
+    return bits + (_HALF + (0 if symmetric else bits)) / group if group else float(bits)
 
 
 def _format(name: str, formats: Sequence[QuantizationFormat]) -> QuantizationFormat | None:

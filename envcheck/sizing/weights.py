@@ -51,7 +51,7 @@ def weight_terms(
 
 def checkpoint_bytes(dims: Dimensions, form: WeightFormat) -> float:
     """The whole model's bytes as a checkpoint of this format weighs: no padding, no buffers, nothing folded in twice."""
-    return _terms(dims, Rank(), form, dims.vocab, text_only=False, headless=dims.headless, loaded=False).total
+    return _terms(dims, Rank(), form.stored(), dims.vocab, text_only=False, headless=dims.headless, loaded=False).total
 
 
 def _terms(dims: Dimensions, rank: Rank, form: WeightFormat, rows: int, text_only: bool, headless: bool, loaded: bool) -> WeightTerms:
