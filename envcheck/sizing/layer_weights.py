@@ -70,7 +70,10 @@ def _latent(dims: Dimensions, rank: Rank, form: WeightFormat) -> list[float]:
     if mla is None:
         return []
     heads, down, per_head = dims.heads / rank.ranks, mla.rank + mla.rope, mla.nope + mla.rope
-    sizes = [(dims.hidden, down, 1), (dims.hidden, heads * per_head, 1)]  # inputs, outputs, matrices in the file
+    sizes: list[tuple[float, float, int]] = [
+        (dims.hidden, down, 1),
+        (dims.hidden, heads * per_head, 1),
+    ]  # inputs, outputs, matrices in the file
     if mla.query_rank:
         sizes = [(dims.hidden, down + mla.query_rank, 2), (mla.query_rank, heads * per_head, 1)]
     sizes += [(mla.rank, heads * (mla.nope + mla.value), 1), (heads * mla.value, dims.hidden, 1)]
