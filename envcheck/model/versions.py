@@ -72,6 +72,9 @@ def numbers(text: str) -> tuple[int, ...] | None:
 @lru_cache(maxsize=1024)
 def compute_capability(text: str) -> ComputeCapability | None:
     """`8.6`, `sm_86`, `12.0a` or `compute_120` as a compute capability; None where it is none."""
+    whole, dot, part = text.partition(".")
+    if dot and text.isascii() and whole.isdecimal() and len(whole) <= 2 and part.isdecimal() and len(part) == 1:
+        return ComputeCapability(int(whole), int(part))  # as the driver and the matrix spell it: no pattern is compiled for those
     found = re.fullmatch(r"\s*(?:(\d{1,2})\.(\d)|(?:sm|compute)_(\d{1,2})(\d))[a-z]?\s*", text[:20])
     if not found:
         return None

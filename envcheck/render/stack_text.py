@@ -10,7 +10,7 @@ from envcheck.model.text import Text
 from envcheck.render.catalogue import Catalogue
 from envcheck.render.page import Page
 
-_PARTS = re.compile(r"[^\s–,;]+")  # the values of a range or list stand in a sentence one by one
+_PARTS = r"[^\s–,;]+"  # the values of a range or list stand in a sentence one by one
 
 
 def stack_name(stack: Stack) -> str:
@@ -57,7 +57,7 @@ def write_stacks(page: Page, heading: str, stacks: tuple[Stack, ...], limit: int
 def clash_sentence(clash: Clash, catalogue: Catalogue) -> str:
     """The clash's sentence, with the two values added where the sentence leaves one out."""
     sentence = catalogue.text(clash.detail)
-    if all(part in sentence for part in _PARTS.findall(f"{clash.needed} {clash.present}")):
+    if all(part in sentence for part in re.findall(_PARTS, f"{clash.needed} {clash.present}")):
         return sentence
     return sentence + catalogue.say("clash.two-values", needed=clash.needed, present=clash.present)
 

@@ -96,6 +96,11 @@ def contained(situation: Situation) -> bool:
     return known(situation.host.container) is not None
 
 
+def named_image(situation: Situation) -> bool:
+    """The name of a container image is known."""
+    return bool(situation.image)
+
+
 def container_engines(situation: Situation) -> bool:
     """The host's own container engines were looked at."""
     return known(situation.host.container_runtime) is not None

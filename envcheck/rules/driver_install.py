@@ -9,7 +9,7 @@ from envcheck.matrix.load import Matrix
 from envcheck.model.finding import Remedy
 from envcheck.rules.mainland import in_mainland, provider_of
 from envcheck.rules.make import remedy
-from envcheck.rules.situation import Situation, part, text
+from envcheck.rules.situation import Situation, in_container, part, text
 
 if TYPE_CHECKING:
     from envcheck.matrix.root_steps import System
@@ -119,11 +119,6 @@ def version_of(situation: Situation) -> str:
     stated = text(situation.host.os, "version")
     found = None if stated else re.search(r"\bV?\d{1,4}(?:\.\d{1,3}){0,2}\b", text(situation.host.os, "name")[:200])
     return stated or (found[0] if found else "")
-
-
-def in_container(situation: Situation) -> bool:
-    """Whether this is the inside of a container, by its kind."""
-    return bool(text(situation.host.container, "kind"))
 
 
 def ours_to_change(situation: Situation) -> bool:

@@ -14,6 +14,7 @@ from envcheck.rules.situation import GpuFact, Situation
 from envcheck.rules.spread import planned, planned_gpus, spread_of
 
 # Thor takes the wheels of ARM servers, so that the code they hold decides.
+_BOARDS = ("jetson", "tegra", "orin", "xavier")
 _JETSON = r"(?i)^(?!.*\bthor\b).*\b(jetson|tegra|orin|xavier)\b"
 # The profile of a virtual GPU closes its name: `GRID A100D-40C`, `NVIDIA A40-48Q`, `NVIDIA H100-1-10C`.
 _PROFILE = r"(?i)-\d{1,3}(Q|C|A|B)(?:ME)?$"
@@ -32,7 +33,7 @@ def kinds(situation: Situation, matrix: Matrix) -> Iterator[Finding]:
 
 def is_jetson(gpu: GpuFact) -> bool:
     """Whether its name is that of a Jetson module other than Thor."""
-    return re.search(_JETSON, gpu.name) is not None
+    return any(word in gpu.name.lower() for word in _BOARDS) and re.search(_JETSON, gpu.name) is not None
 
 
 def virtual(situation: Situation, matrix: Matrix) -> Iterator[Finding]:

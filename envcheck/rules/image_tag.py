@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING
 
 from envcheck.matrix.load import Matrix
 from envcheck.model.finding import Finding, Remedy
-from envcheck.rules.driver_install import in_container
 from envcheck.rules.make import error, remedy
-from envcheck.rules.situation import Situation, text
+from envcheck.rules.situation import Situation, in_container, text
 
 if TYPE_CHECKING:
     from envcheck.matrix.images import Image

@@ -8,9 +8,8 @@ from envcheck.matrix.load import Matrix
 from envcheck.model.finding import Finding, Remedy
 from envcheck.model.host import known
 from envcheck.model.versions import driver_version
-from envcheck.rules.driver_install import in_container
 from envcheck.rules.make import error, remedy
-from envcheck.rules.situation import Situation, part, text
+from envcheck.rules.situation import Situation, in_container, part, text
 
 
 def cuda(situation: Situation, matrix: Matrix) -> Iterator[Finding]:

@@ -9,7 +9,7 @@ from envcheck.model.finding import Finding, Remedy, Severity
 from envcheck.model.versions import numbers
 from envcheck.rules.make import error, finding, remedy, warning
 from envcheck.rules.nvml import device_files, nvidia_devices
-from envcheck.rules.situation import Situation, part, text
+from envcheck.rules.situation import Situation, in_container, part, text
 
 _NOTHING = ("void", "none", "")
 _NEEDED = ("compute", "utility")
@@ -17,8 +17,6 @@ _NEEDED = ("compute", "utility")
 
 def not_given(situation: Situation, matrix: Matrix) -> Iterator[Finding]:
     """A container whose variables or device files show that it has no GPU, or not the libraries that CUDA and NVML need."""
-    from envcheck.rules.driver_install import in_container  # noqa: PLC0415  # only where engines lack the toolkit
-
     if not in_container(situation) or situation.wsl:
         return
     found = part(situation.host.container, "environment")
@@ -82,7 +80,7 @@ def _without_uvm(situation: Situation) -> Iterator[Finding]:
 
 def toolkit(situation: Situation, matrix: Matrix) -> Iterator[Finding]:
     """The NVIDIA Container Toolkit of a host with engines: missing, not configured, too old. Decides only where an image is asked about."""
-    from envcheck.rules.driver_install import in_container, toolkit_commands  # noqa: PLC0415  # only where engines lack the toolkit
+    from envcheck.rules.driver_install import toolkit_commands  # noqa: PLC0415  # only where engines lack the toolkit
 
     runtime = situation.host.container_runtime
     engines = part(runtime, "engines")

@@ -12,13 +12,12 @@ from envcheck.rules.driver_install import (
     as_root,
     driver_commands,
     headers_commands,
-    in_container,
     install_driver,
     planned_branch,
 )
 from envcheck.rules.make import error, remedy
 from envcheck.rules.nvml import events, nvidia_devices
-from envcheck.rules.situation import Situation, part, text
+from envcheck.rules.situation import Situation, in_container, part, text
 
 
 def obstacles(situation: Situation, matrix: Matrix, devices: list[PciDevice]) -> Iterator[Finding]:

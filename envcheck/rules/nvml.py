@@ -8,7 +8,7 @@ from envcheck.matrix.load import Matrix
 from envcheck.model.finding import Finding
 from envcheck.model.host import PciDevice, known
 from envcheck.rules.make import error, remedy
-from envcheck.rules.situation import Situation, part, text
+from envcheck.rules.situation import Situation, in_container, part, text
 
 # Failures of ours before NVML was asked: they say nothing of the host, whose GPUs are then not known.
 _OURS = frozenset({"ForkFailed", "BindingMissing", "BindingBroken"})
@@ -34,7 +34,7 @@ def nvml(situation: Situation, matrix: Matrix) -> Iterator[Finding]:
 
 
 def _failed(situation: Situation, matrix: Matrix, state: str, kernel: str) -> Iterator[Finding]:
-    from envcheck.rules.driver_install import in_container, install_driver  # noqa: PLC0415  # only for a driver that will not do
+    from envcheck.rules.driver_install import install_driver  # noqa: PLC0415  # only for a driver that will not do
 
     inside = in_container(situation)
     if state == "LibraryNotFound" and kernel:

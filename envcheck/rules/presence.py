@@ -11,11 +11,11 @@ from envcheck.model.host import PciDevice, known
 from envcheck.model.versions import compute_capability, driver_version
 from envcheck.rules.driver import upgrade
 from envcheck.rules.driver_branch import first_listing
-from envcheck.rules.driver_install import in_container, install_driver
+from envcheck.rules.driver_install import install_driver
 from envcheck.rules.make import error, remedy
 from envcheck.rules.module import not_loaded, obstacles
 from envcheck.rules.nvml import events, nvidia_devices, nvml
-from envcheck.rules.situation import Situation, part, text
+from envcheck.rules.situation import Situation, in_container, part, text
 
 
 def presence(situation: Situation, matrix: Matrix) -> Iterator[Finding]:

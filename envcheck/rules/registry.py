@@ -103,7 +103,7 @@ HOST_RULES = (
     Rule("driver.dropped_gpu", when.gpu, ("device-not-detected",), ("driver", "gpus")),
     Rule(
         "image_tag.image_tag",
-        when.contained,
+        when.named_image,
         ("vllm-extension-not-loaded", "no-wheel-for-platform", "wheel-url-missing"),
         ("container.image", "os.arch", "gpus", "driver.nvml"),
     ),
@@ -121,11 +121,11 @@ HOST_RULES = (
     ),
     Rule(
         "image_build.image_build",
-        when.contained,
+        when.named_image,
         ("driver-too-old-for-cuda", "driver-too-old-for-ptx", "gpu-too-old", "gpu-arch-not-in-vllm-build", "gpu-arch-not-in-torch-build"),
         ("container.image", "driver", "gpus"),
     ),
-    Rule("image_build.image_code", when.contained, ("gpu-arch-not-in-vllm-build",), ("container.image", "gpus")),
+    Rule("image_build.image_code", when.named_image, ("gpu-arch-not-in-vllm-build",), ("container.image", "gpus")),
     Rule(
         "injection.toolkit",
         when.container_engines,

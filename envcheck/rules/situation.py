@@ -321,3 +321,8 @@ def _torch(host: HostReport, packages: dict[str, str], arch: str | None, matrix:
     if build is None or (build.cuda is None and arch is None):
         return TorchFact(raw, version, None, False, "unknown")
     return TorchFact(raw, version, build.cuda, build.cuda is None, "index")
+
+
+def in_container(situation: Situation) -> bool:
+    """Whether this is the inside of a container, by its kind."""
+    return bool(text(situation.host.container, "kind"))

@@ -6,9 +6,8 @@ from collections.abc import Iterator
 
 from envcheck.matrix.load import Matrix
 from envcheck.model.finding import Finding
-from envcheck.rules.driver_install import in_container
 from envcheck.rules.make import error, info, remedy, warning
-from envcheck.rules.situation import Situation, part, text
+from envcheck.rules.situation import Situation, in_container, part, text
 
 _OWN = "/usr/lib/wsl/"  # where Windows shows its driver's libraries
 

@@ -108,7 +108,12 @@ def _join(base: str, name: str) -> str:
 
 
 def _matches(name: str, part: str) -> bool:
-    return fnmatch.fnmatchcase(name, part) and (part.startswith(".") or not name.startswith("."))
+    if name.startswith(".") and not part.startswith("."):
+        return False
+    head, star, tail = part.partition("*")
+    if star and not any(sign in part for sign in "?[") and "*" not in tail:  # nearly every pattern: no regular expression for those
+        return len(name) >= len(head) + len(tail) and name.startswith(head) and name.endswith(tail)
+    return fnmatch.fnmatchcase(name, part)
 
 
 def parents(path: str) -> list[str]:

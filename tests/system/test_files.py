@@ -1,15 +1,18 @@
 from __future__ import annotations
 
 import errno
+import fnmatch
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from envcheck.model.fact import Absent, Found, Unreadable
-from envcheck.system.files import expand, failure, find_executable, list_folder, parents, read_bounded
+from envcheck.system.files import _matches, expand, failure, find_executable, list_folder, parents, read_bounded
 
 
 @contextmanager
@@ -170,3 +173,10 @@ def test_a_folder_is_no_executable_and_an_empty_part_is_not_the_current_folder(t
     (tmp_path / "tool").touch(0o755)
     monkeypatch.chdir(tmp_path)
     assert find_executable("tool", "::") is None
+
+
+@settings(max_examples=1000)
+@given(st.text("ab.*/?[]x", max_size=6).filter(lambda name: "/" not in name), st.text("ab.*?[]x", min_size=1, max_size=6))
+def test_a_name_matches_as_fnmatch_says_but_for_a_leading_dot(name: str, pattern: str) -> None:
+    shown = pattern.startswith(".") or not name.startswith(".")
+    assert _matches(name, pattern) is (shown and fnmatch.fnmatchcase(name, pattern))

@@ -13,8 +13,8 @@ from envcheck.model.ways import Cost, Way
 from envcheck.planning.ways.context import Context
 from envcheck.planning.ways.root import asked_as, doubts, into_environment, is_shared, leads_to_more, opened
 from envcheck.rules.driver_branch import Cards, cards_of, known_release
-from envcheck.rules.driver_install import as_root, in_container, system_of
-from envcheck.rules.situation import Situation, part
+from envcheck.rules.driver_install import as_root, system_of
+from envcheck.rules.situation import Situation, in_container, part
 from envcheck.rules.survey import Choice
 
 

@@ -28,9 +28,9 @@ from envcheck.rules.driver_branch import (
     last_branch,
     serving_branches,
 )
-from envcheck.rules.driver_install import any_system, driver_commands, in_container, ours_to_change, system_of
+from envcheck.rules.driver_install import any_system, driver_commands, ours_to_change, system_of
 from envcheck.rules.make import remedy
-from envcheck.rules.situation import Situation, part, text
+from envcheck.rules.situation import Situation, in_container, part, text
 from envcheck.rules.survey import Choice
 
 

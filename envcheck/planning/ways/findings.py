@@ -12,7 +12,7 @@ from envcheck.planning.ways.context import Context
 from envcheck.planning.ways.effects import effect_of
 from envcheck.planning.ways.prove import CLASHES, errors, kind_of
 from envcheck.planning.ways.root import is_shared
-from envcheck.rules.driver_install import in_container
+from envcheck.rules.situation import in_container
 
 _ELSEWHERE = ("environment", "release", "driver", "hardware")  # kinds that other enumerators offer in full
 

@@ -15,12 +15,12 @@ from envcheck.model.ways import Cost, ImageUse, Way
 from envcheck.planning.mirrors import hub_settings
 from envcheck.planning.ways.image_commands import Engine, Run, chosen_gpus, commands
 from envcheck.rules.build import dotted
-from envcheck.rules.driver_install import in_container, toolkit_commands
+from envcheck.rules.driver_install import toolkit_commands
 from envcheck.rules.image_fit import Fit, fits
 from envcheck.rules.image_libcuda import shipped
 from envcheck.rules.mainland import in_mainland, provider_of
 from envcheck.rules.make import remedy
-from envcheck.rules.situation import Situation, part, text
+from envcheck.rules.situation import Situation, in_container, part, text
 from envcheck.rules.survey import asked_label
 
 if TYPE_CHECKING:

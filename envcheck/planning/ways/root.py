@@ -12,9 +12,9 @@ from envcheck.matrix.root_steps import Step, System
 from envcheck.model.text import Text
 from envcheck.planning.ways.context import Context, every_choice
 from envcheck.rules.build import Target, dotted, name_of
-from envcheck.rules.driver_install import distribution_of, in_container, version_of
+from envcheck.rules.driver_install import distribution_of, version_of
 from envcheck.rules.mainland import provider_of
-from envcheck.rules.situation import Situation, text
+from envcheck.rules.situation import Situation, in_container, text
 from envcheck.rules.survey import Choice
 
 _PTX = "driver-too-old-for-ptx"  # what only a newer libcuda mends in a wheel that runs
