@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from packaging.version import Version
 
 from envcheck.matrix.advisories import AdvisoriesFile, Bulletin
+from envcheck.matrix.claims import Claim
 from envcheck.matrix.drivers import DriversFile
 from envcheck.matrix.effective import EffectiveDefault
 from envcheck.matrix.flags import FlagsFile
@@ -63,6 +64,7 @@ def _by_distribution(record: Distribution) -> tuple[str, list[int]]:
 FILES = (
     FileKind("matrix.json", MatrixInfo),
     FileKind("advisories.json", AdvisoriesFile),
+    FileKind("claims.json", list[Claim], _by_id),
     FileKind("clouds.json", list[CloudProvider]),
     FileKind("codes.json", list[FindingCode], lambda record: record.code),
     FileKind("cuda.json", CudaFile),

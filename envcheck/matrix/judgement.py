@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from packaging.version import Version
 
     from envcheck.matrix.advisories import Advisories, DriverSecurity
+    from envcheck.matrix.claims import Claim
     from envcheck.matrix.effective import EffectiveDefault
     from envcheck.matrix.flags import Flags
     from envcheck.matrix.images import Images
@@ -73,6 +74,13 @@ class JudgementFacts:
         from envcheck.matrix.effective import EffectiveDefault  # noqa: PLC0415  # only where defaults are asked for
 
         return tuple(self._read("effective.json", list[EffectiveDefault]))
+
+    @cached_property
+    def claims(self) -> tuple[Claim, ...]:
+        """Claims that circulate and are wrong, by id."""
+        from envcheck.matrix.claims import Claim  # noqa: PLC0415  # only where someone asks about one
+
+        return tuple(self._read("claims.json", list[Claim]))
 
     @cached_property
     def start(self) -> StartFacts:
