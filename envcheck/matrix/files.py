@@ -37,6 +37,7 @@ from envcheck.matrix.root_steps import RootStepsFile
 from envcheck.matrix.toolchain import ToolchainFile
 from envcheck.matrix.traits import Trait
 from envcheck.matrix.xids import XidRecord
+from envcheck.model.loglines import LogLinesFile
 from envcheck.model.memoryfacts import MemoryFacts
 
 
@@ -77,6 +78,7 @@ FILES = (
     FileKind("gpus.json", list[GpuModel], lambda record: record.name),
     FileKind("images.json", ImagesFile),
     FileKind("judgement.json", JudgementFile),
+    FileKind("log_lines.json", LogLinesFile),
     FileKind("makers.json", list[AcceleratorMaker], _by_id),
     FileKind("memory.json", MemoryFacts),
     FileKind("mirrors.json", list[Mirror], lambda record: (record.kind, record.id)),

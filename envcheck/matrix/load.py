@@ -38,6 +38,7 @@ from envcheck.model.maker import MakerSigns
 from envcheck.model.versions import ComputeCapability, DriverVersion, compute_capability, driver_version, numbers
 
 if TYPE_CHECKING:
+    from envcheck.model.loglines import LogLinesFile
     from envcheck.model.memoryfacts import MemoryFacts
 
 _CACHED_SPECS = 4096  # a batch of hostile questions must not fill memory
@@ -319,6 +320,14 @@ class Matrix(JudgementFacts):
         from envcheck.model.memoryfacts import MemoryFacts  # noqa: PLC0415  # two dozen Structs that a check without a model never needs
 
         found: MemoryFacts = self._read("memory.json", MemoryFacts)
+        return found
+
+    @cached_property
+    def log_lines(self) -> LogLinesFile:
+        """Which lines of a start-up log tell what."""
+        from envcheck.model.loglines import LogLinesFile  # noqa: PLC0415  # only a log needs them
+
+        found: LogLinesFile = self._read("log_lines.json", LogLinesFile)
         return found
 
     @cached_property

@@ -15,6 +15,7 @@ from envcheck.matrix.canonical import canonical
 from envcheck.matrix.decode import decode, decoder_of, read_bounded, shown
 from envcheck.matrix.files import FILES, FileKind, kind_of
 from envcheck.matrix.locate import SCHEMA
+from envcheck.matrix.log_lines import log_line_problems
 from envcheck.matrix.problem import Loaded, Problem
 from envcheck.matrix.xref_advisories import advisory_problems
 from envcheck.matrix.xref_hardware import hardware_problems
@@ -99,3 +100,4 @@ def _references(loaded: Loaded) -> Iterator[Problem]:
     yield from advisory_problems(loaded)
     yield from toolchain_problems(loaded)
     yield from root_step_problems(loaded)
+    yield from log_line_problems(loaded)
