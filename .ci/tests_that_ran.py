@@ -13,6 +13,7 @@ KINDS = {
     "native": ("tests.system.test_nvml",),
     "resolver": ("tests.planning.test_resolver", "tests.planning.resolver."),
     "wheel": ("tests.packaging.test_wheel",),
+    "real": ("tests.real.test_real_releases",),
 }
 
 

@@ -203,6 +203,7 @@ def main() -> None:
     os.environ.update(HF_HUB_OFFLINE="1", VLLM_NO_USAGE_STATS="1", VLLM_DO_NOT_TRACK="1", VLLM_TARGET_DEVICE="cuda")
     pretend_cuda.pretend(asked["ram_mib"])
     release = Release()
+    pretend_cuda.lend_triton(importlib.import_module("vllm.triton_utils"))
     found: dict[str, Any] = {
         "release": importlib.import_module("vllm").__version__,
         "platform": type(importlib.import_module("vllm.platforms").current_platform).__name__,

@@ -28,7 +28,7 @@ from tests.real.meaning import asked_and_gone, faults
 HERE = Path(__file__).parent
 RELEASES = tuple(os.environ.get("ENVCHECK_REAL_RELEASES", "0.10.2 0.19.1 0.33.0").split())
 HOSTS = tuple(dict.fromkeys(wish.host for wish in WISHES))
-BARE = "Qwen/Qwen3-0.6B"  # fits every host, so that each tells what it chooses unasked
+BARE = "Qwen/Qwen2.5-1.5B-Instruct"  # fits every host, and is too short for what V0 changes above 32,768 tokens
 SECONDS = 240
 
 

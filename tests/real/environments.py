@@ -182,6 +182,18 @@ def interpreter(release: str, *, anew: bool = False) -> Path:
     return venv / "bin" / "python"
 
 
+def main() -> int:
+    """Make the environments named and print their interpreters; with no name, say what would be used. 1 = it cannot be had here."""
+    try:
+        if not sys.argv[1:]:
+            print(torch().requirement)
+        for release in sys.argv[1:]:
+            print(interpreter(release), flush=True)
+    except Unavailable as error:
+        print(error, file=sys.stderr)
+        return 1
+    return 0
+
+
 if __name__ == "__main__":
-    for wanted_release in sys.argv[1:]:
-        print(interpreter(wanted_release), flush=True)
+    sys.exit(main())

@@ -41,7 +41,9 @@ def dest(flag: str, options: Options) -> str | None:
 
 
 def holds(got: Any, value: Any) -> bool:
-    """Whether a field has a value: objects may have more fields, one name may have become a list of one."""
+    """Whether a field has a value: objects may have more fields or be written in pairs, one name may have become a list of one."""
+    if isinstance(value, str) and isinstance(got, dict):
+        return ",".join(f"{key}={inner}" for key, inner in got.items()) == value
     if isinstance(value, dict) and isinstance(got, dict):
         return all(key in got and holds(got[key], inner) for key, inner in value.items())
     if isinstance(got, list) and not isinstance(value, list):

@@ -100,3 +100,9 @@ def pretend(ram_mib: int) -> None:
     torch.version.cuda = os.environ.get("ENVCHECK_REAL_CUDA", "12.9")
     _answer_operators()
     _have_memory(ram_mib)
+
+
+def lend_triton(stand_in: ModuleType) -> None:
+    """What a release puts in triton's place, for those of its modules that import triton itself."""
+    if "triton" not in sys.modules:
+        sys.modules.update({"triton": stand_in.triton, "triton.language": stand_in.tl})
