@@ -19,7 +19,7 @@ class PerGpu(msgspec.Struct, frozen=True):
     """GiB on the GPU of the first rank: `total` as CUDA reports it, `budget` = utilization x total, the terms, the KV cache that is left.
 
     `activation`, `sampler` and `encoder` are the peaks of three passes that follow each other: the budget pays the largest of them,
-    not their sum. `cuda_graphs` is what the graphs take, inside the budget or outside it as the release accounts: see `account`.
+    not their sum. `cuda_graphs` is the release's estimate where the budget pays for it, else what they take outside it: see `account`.
     """
 
     total: float | None = None

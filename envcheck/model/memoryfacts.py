@@ -146,14 +146,15 @@ class GraphSizes(MemoryRecord, frozen=True, kw_only=True):
 
 
 class GraphMemory(MemoryRecord, frozen=True, kw_only=True):
-    """CUDA graph memory: `base_gib` + graphs x layers x `mib_per_graph_layer`; at least `mib_per_graph` a graph.
+    """CUDA graph memory: `base_gib` + graphs x (`mib_per_graph` + layers x `mib_per_graph_layer`).
 
-    `model_types` empty = every model.
+    `estimated` = the release's own estimate, which its budget may pay, over what they take. `model_types` empty = every model.
     """
 
     base_gib: float
     mib_per_graph_layer: float
-    mib_per_graph: float = 1.0
+    mib_per_graph: float = 0.0
+    estimated: float = 1.0
     runner: Runner | None = None
     model_types: list[str] = []
 

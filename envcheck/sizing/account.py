@@ -52,12 +52,13 @@ def _peaks(question: Question, rank: RankBudget) -> Iterator[AccountLine]:
     encoder_pays = peak.charged - peak.cold > max(peak.forward, peak.sampler) + peak.workspace
     yield _line("encoder", peak.encoder, encoder_pays, "encoder")
     yield _line("cold_start", peak.cold, True, "cold-start")
+    yield _line("cold_start", peak.cold_doubt, False, "cold-doubt")
 
 
 def _graphs(question: Question, rank: RankBudget) -> Iterator[AccountLine]:
     count = graph_count(question.settings, question.rules)
     charged = rank.graphs_charged > 0
-    yield _line("cuda_graphs", rank.graphs, charged, "graphs-budgeted" if charged else "graphs-outside", count=count)
+    yield _line("cuda_graphs", rank.graphs_charged or rank.graphs, charged, "graphs-budgeted" if charged else "graphs-outside", count=count)
 
 
 def _cache(question: Question, rank: RankBudget) -> AccountLine:

@@ -7,7 +7,7 @@ import msgspec
 from envcheck.model.budget import FailureKind
 from envcheck.model.units import GIB
 from envcheck.sizing.card import context_bytes
-from envcheck.sizing.graphs import graph_bytes
+from envcheck.sizing.graphs import estimate_share, graph_bytes
 from envcheck.sizing.host import swap_shortage
 from envcheck.sizing.kv_blocks import Pool
 from envcheck.sizing.non_torch import card_bytes, non_torch_bytes
@@ -81,7 +81,7 @@ def rank_budget(question: Question, rank: Rank) -> RankBudget | None:
     outside = non_torch_bytes(card, settings, rules, question.runner)
     others = card_bytes(card, total, rules)
     graphs = graph_bytes(question.dims, settings, rules, question.runner)
-    charged = graphs if question.graphs_budgeted else 0.0
+    charged = graphs * estimate_share(question.dims, rules, question.runner) if question.graphs_budgeted else 0.0
     buffers = peak.buffers if question.rules.accounting.charges_buffers else 0.0
     budget = settings.utilization * total
     kv = budget - weights - peak.charged - outside - others - buffers - charged

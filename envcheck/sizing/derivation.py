@@ -99,7 +99,7 @@ def _peaks(question: Question, rank: RankBudget) -> Iterator[tuple[str, Derivati
     if peak.encoder:
         family = [question.dims.family] if question.dims.family.model_types else []
         yield "encoder", _of("encoder", dict(settings.limits), [encoder_record(question.dims, rules), *family])
-    if peak.cold:
+    if peak.cold or peak.cold_doubt:
         yield "cold_start", _of("cold_start", tokens, [cold])
 
 
@@ -108,7 +108,7 @@ def _graphs(question: Question) -> Iterator[tuple[str, Derivation]]:
     count = graph_count(question.settings, question.rules)
     if record is not None and count:
         inputs = {"graphs": count, "layers": question.dims.layer_count, "base_gib": record.base_gib}
-        inputs |= {"mib_per_graph_and_layer": record.mib_per_graph_layer}
+        inputs |= {"mib_per_graph": record.mib_per_graph, "mib_per_graph_and_layer": record.mib_per_graph_layer}
         yield "cuda_graphs", _of("cuda_graphs", inputs, [record, question.rules.graph_sizes, question.rules.accounting])
 
 

@@ -40,7 +40,10 @@ def result(question: Question, suggested: Suggestion | None = None) -> SizeResul
 
 
 def verdict(question: Question, found: Outcome | None) -> SizeVerdict:
-    """`tight` = it should start, but a check passes by no more than two runs differ, or only on an idle card."""
+    """`tight` = it should start, but the interval of the KV memory holds what one request needs, or another check is a close call.
+
+    That is one that passes by no more than two runs differ, or only on an idle card.
+    """
     if found is None:
         return "unknown"
     if found.shortage:
@@ -49,7 +52,9 @@ def verdict(question: Question, found: Outcome | None) -> SizeVerdict:
     free, told = free_bytes(question, first.total)
     context = context_bytes(question.inputs.card, first.total, 1, question.rules.facts)
     doubtful = told and question.rules.accounting.free_memory_check and free - context < first.budget
-    return "tight" if doubtful or found.margin < noise_bytes(question) else "fits"
+    low, _ = kv_interval(question, first)
+    least = found.pool.block_bytes if question.settings.fit_context else found.pool.request_bytes(question.settings.context)
+    return "tight" if doubtful or low < least or found.margin < noise_bytes(question) else "fits"
 
 
 def unknowns(question: Question) -> list[Text]:
@@ -76,7 +81,7 @@ def _per_gpu(question: Question, first: RankBudget | None) -> PerGpu:
         sampler=_gib(first.peaks.sampler),
         encoder=_gib(first.peaks.encoder),
         non_torch=_gib(first.non_torch + first.others),
-        cuda_graphs=_gib(first.graphs),
+        cuda_graphs=_gib(first.graphs_charged or first.graphs),
         kv_cache=_gib(first.kv),
     )
 
