@@ -92,5 +92,5 @@ def test_a_hostile_question_is_answered_in_one_line(envcheck: Run) -> None:
 
 
 def test_the_schema_is_that_of_one_page_or_several(envcheck: Run) -> None:
-    one, every = json.loads(envcheck("explain", "--schema")[1])["anyOf"]
+    one, every, _ = json.loads(envcheck("explain", "--schema")[1])["anyOf"]
     assert every == {"type": "array", "items": one}
