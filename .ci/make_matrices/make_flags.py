@@ -5,8 +5,9 @@
 import common
 from common import read, record, version_key, write
 from flags_replaced import REPLACEMENTS
+from flags_values import FIELDS, NUMBERS, SHORT_NUMBERS
 
-from envcheck.matrix.flags import FlagForm, FlagsFile, Replacement, ServeFlag
+from envcheck.matrix.flags import FlagForm, FlagsFile, NumberRange, Replacement, ServeFlag
 
 STATIC = "vLLM source distributions: the argument parser's source, every release from 0.0.1 on"
 PARSER = "the argument parsers of 20 releases from 0.6.6.post1 to 0.33.0, run"
@@ -88,6 +89,7 @@ def shape(name, parser):
     known = default != "==SUPPRESS==" and not (isinstance(default, str) and (default.startswith("<") or " object at " in default))
     return {
         "switch": said["nargs"] == 0,
+        "optional": said["nargs"] == "?",
         "several": said["nargs"] in ("+", "*") or (isinstance(said["nargs"], int) and said["nargs"] > 1),
         "off": any(twin in parser and parser[twin]["dest"] == said["dest"] for twin in twins),
         "choices": said["choices"],
@@ -99,7 +101,7 @@ def shape(name, parser):
 def between(before, after, choices):
     """The form of a release whose parser was not run: what its neighbours agree on, and the choices that its source states."""
     sides = [side for side in (before, after) if side]
-    agreed = {key: sides[0][key] for key in ("switch", "several", "off", "default", "default_known")}
+    agreed = {key: sides[0][key] for key in ("switch", "optional", "several", "off", "default", "default_known")}
     if len(sides) < 2 or before != after:
         equal = len(sides) == 2 and before["default"] == after["default"]
         agreed["default"] = agreed["default"] if equal else None
@@ -172,7 +174,7 @@ def make(target):
     static, ranges, real = read("serve_flags_by_release.json"), read("serve_flag_ranges.json"), real_parsers()
     releases = sorted(ranges["versions"], key=version_key)
     replaced = [
-        record(Replacement, sources=sources, name=name, releases=releases_, instead=instead, why=why)
+        record(Replacement, sources=sources, name=name, releases=releases_, instead=instead, field=FIELDS.get(name), why=why)
         for name, releases_, instead, why, sources in REPLACEMENTS
     ]
     file = FlagsFile(
@@ -183,5 +185,7 @@ def make(target):
         replacements=replaced,
         pairs=["<0.10.0"],
         objects=[">=0.8.5"],
+        short_numbers=SHORT_NUMBERS,
+        numbers=[record(NumberRange, **entry) for entry in NUMBERS],
     )
     write(target / "flags.json", file)

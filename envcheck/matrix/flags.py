@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
+from math import isfinite
 from typing import Any
 
 import msgspec
@@ -12,10 +13,12 @@ from envcheck.matrix.records import Basis, Record
 from envcheck.matrix.release import specifier
 
 _NEAR, _SHOWN = 0.75, 3
+_LONGEST_NUMBER = 40
+_SCALES = {"k": 10**3, "m": 10**6, "g": 10**9, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}  # as vLLM's own parser has them
 
 
 class FlagForm(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, omit_defaults=True, gc=False):
-    """How a range of releases takes an argument: `switch` = without a value, `several` = with one or more.
+    """How a range of releases takes an argument: `switch` = without a value, `optional` = with one or none, `several` = with one or more.
 
     `choices` = the only values it takes, missing: any. `default` = the parser's own, which may mean that the release decides later;
     `default_known` False = it could not be read. `off` = `--no-` before the name switches it off. `basis` artefact = read in the parser
@@ -24,6 +27,7 @@ class FlagForm(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
 
     releases: str
     switch: bool = False
+    optional: bool = False
     several: bool = False
     off: bool = False
     choices: list[Any] | None = None
@@ -47,19 +51,36 @@ class Replacement(Record, frozen=True, kw_only=True):
     """What does the work of an argument or variable in `releases`, which have it not, or not any more.
 
     `instead` = the argument, with its value where it has a fixed one; null = nothing does, the thing itself is gone. `why` names a text.
+    `field` = the field of the JSON that `instead` takes, which holds what was the value.
     """
 
     name: str
     releases: str
     instead: str | None = None
+    field: str | None = None
     why: str
+
+
+class NumberRange(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, omit_defaults=True, gc=False):
+    """What a numeric argument takes: `whole` = no fraction, `least` and `most` inclusive, `above` exclusive.
+
+    `words` = values besides numbers, with the ranges of releases that take them.
+    """
+
+    name: str
+    whole: bool = True
+    least: float | None = None
+    above: float | None = None
+    most: float | None = None
+    words: dict[str, list[str]] = {}
 
 
 class FlagsFile(Record, frozen=True, kw_only=True):
     """`matrices/flags.json`; the sources are of arguments and variables alike.
 
     `variables` = environment variables with the ranges of releases that read them. `pairs` and `objects` = the ranges that take
-    `--limit-mm-per-prompt` as `image=2` and as `{"image": 2}`.
+    `--limit-mm-per-prompt` as `image=2` and as `{"image": 2}`. `short_numbers` = arguments that take `8k`, with the ranges known to; any
+    release takes the digits. `numbers` = what numeric arguments take, where no choices say so.
     """
 
     flags: list[ServeFlag]
@@ -67,6 +88,8 @@ class FlagsFile(Record, frozen=True, kw_only=True):
     replacements: list[Replacement]
     pairs: list[str] = []
     objects: list[str] = []
+    short_numbers: dict[str, list[str]] = {}
+    numbers: list[NumberRange] = []
 
 
 class Flags:
@@ -115,6 +138,21 @@ class Flags:
 
         return get_close_matches(name[:80], self.names(version), _SHOWN, cutoff=_NEAR)
 
+    def number_fault(self, name: str, version: Version, value: object) -> tuple[str, str] | None:
+        """Why a numeric argument does not take a value: `whole`, `number`, `least`, `above` or `most`, and the bound; None = it does."""
+        known = next((entry for entry in self.file.numbers if entry.name == name), None)
+        text = str(value).strip()
+        if known is None or any(text == word and within(ranges, version) for word, ranges in known.words.items()):
+            return None
+        number = number_of(text, short=name in self.file.short_numbers)
+        if number is None or (known.whole and number != int(number)):
+            return ("whole" if known.whole else "number"), ""
+        if known.above is not None and number <= known.above:
+            return "above", f"{known.above:g}"
+        if known.least is not None and number < known.least:
+            return "least", f"{known.least:g}"
+        return ("most", f"{known.most:g}") if known.most is not None and number > known.most else None
+
     def replacement(self, name: str, version: Version) -> Replacement | None:
         """What a release has in place of an argument or variable."""
         return next((entry for entry in self.file.replacements if entry.name == name and version in specifier(entry.releases)), None)
@@ -133,3 +171,16 @@ def within(ranges: list[str], version: Version) -> bool:
 def deprecated(flag: ServeFlag, version: Version) -> bool:
     """Whether a release warns of an argument."""
     return within(flag.deprecated, version)
+
+
+def number_of(text: str, *, short: bool = False) -> float | None:
+    """A number as vLLM's parsers read it, finite; `short` = `8k` (thousands) and `8K` (of 1024) count too. None for what is none."""
+    scale = _SCALES.get(text[-1:], 1) if short else 1
+    digits = text[:-1] if scale > 1 else text
+    if not digits or len(digits) > _LONGEST_NUMBER or not digits.isascii():
+        return None
+    try:
+        number = float(digits)
+    except ValueError:
+        return None
+    return number * scale if isfinite(number) else None

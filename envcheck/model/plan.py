@@ -39,19 +39,29 @@ class MirrorChoice(msgspec.Struct, frozen=True):
 
 
 class Setting(msgspec.Struct, frozen=True):
-    """One serve argument or environment variable; `flag` as typed (`--max-model-len`), `value` None for a switch."""
+    """One serve argument or environment variable; `flag` as typed (`--max-model-len`), `value` None for a switch.
+
+    `more` = further words of an argument that takes several. A variable without a value is passed on and never written down.
+    """
 
     flag: str
     value: str | None
     why: Text
+    more: tuple[str, ...] = ()
+
+    @property
+    def words(self) -> list[str]:
+        """The argument as typed."""
+        return [self.flag, *(() if self.value is None else (self.value, *self.more))]
 
 
 class ServeConfig(msgspec.Struct, frozen=True):
-    """`vllm serve MODEL` with settings in order, and the environment it needs."""
+    """`vllm serve MODEL` with settings in order, and the environment it needs; `notes` = what became of arguments that changed."""
 
     model: str
     settings: tuple[Setting, ...]
     environment: tuple[Setting, ...] = ()
+    notes: tuple[Text, ...] = ()
 
 
 class Plan(msgspec.Struct, frozen=True):

@@ -55,3 +55,8 @@ def _choice(mirror: Mirror, variant: str = "") -> MirrorChoice:
 def mirror_url(mirrors: tuple[MirrorChoice, ...], kind: str) -> str | None:
     """The URL chosen for a kind of mirror."""
     return next((choice.url for choice in mirrors if choice.kind == kind), None)
+
+
+def hub_settings(url: str) -> dict[str, str]:
+    """The environment that has models fetched from a mirror of the hub: it serves no Xet storage, and must not be sent a token."""
+    return {"HF_ENDPOINT": url, "HF_HUB_DISABLE_XET": "1", "HF_HUB_DISABLE_IMPLICIT_TOKEN": "1"}

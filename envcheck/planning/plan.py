@@ -52,6 +52,7 @@ def make_plan(
     mirrors = choose_mirrors(situation, matrix, wanted)
     fresh = None if chosen.installed else wanted
     kernels = missing_kernels(situation, matrix, wanted, installed=chosen.installed)
+    serve = _serve(spec, size, mirrors, kernels, chosen, matrix, request) if spec else None
     return Plan(
         schema=PLAN_SCHEMA,
         stack=chosen.stack,
@@ -60,7 +61,7 @@ def make_plan(
         not_possible=chosen.not_possible,
         mirrors=mirrors,
         install=_install(judgement, matrix, fresh, mirrors, directory),
-        serve=_serve(spec, size, mirrors, kernels, chosen) if spec else None,
+        serve=serve,
         size=size,
         findings=tuple(finding for finding in judgement.findings if _belongs(finding)),
         environment_dir=directory,
@@ -68,6 +69,7 @@ def make_plan(
             *_notes(chosen, wanted, judgement, matrix, bool(mirrors)),
             *(interpreter_notes(situation, fresh, judgement.findings, mirror_url(mirrors, "python-index")) if fresh else ()),
             *(_kernel_notes(judgement, kernels, wanted, served=spec is not None) if wanted else ()),
+            *(serve.notes if serve else ()),
         ),
         ways=chosen.ways or (),
         choice=chosen.reasons,
@@ -75,11 +77,17 @@ def make_plan(
 
 
 def _serve(
-    spec: ModelSpec, size: SizeResult | None, mirrors: tuple[MirrorChoice, ...], kernels: tuple[KernelCompilation, ...], chosen: StackChoice
+    spec: ModelSpec,
+    size: SizeResult | None,
+    mirrors: tuple[MirrorChoice, ...],
+    kernels: tuple[KernelCompilation, ...],
+    chosen: StackChoice,
+    matrix: Matrix,
+    request: Request,
 ) -> ServeConfig:
-    from envcheck.planning.serve import serve_config  # noqa: PLC0415  # only for a model
+    from envcheck.planning.serve import Facts, serve_config  # noqa: PLC0415  # only for a model
 
-    return serve_config(spec, size, mirrors, kernels, chosen.release or "")
+    return serve_config(spec, size, mirrors, kernels, Facts(matrix, chosen.release or ""), request.serve_args)
 
 
 def _install(

@@ -1,21 +1,38 @@
-"""The serve configuration: settings from the memory model, each with its reason, and the environment they need."""
+"""The serve configuration: settings from the memory model and the user's own, as the release takes them, each with its reason."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
+
+import msgspec
 
 from envcheck.model.budget import SizeResult
 from envcheck.model.modelspec import ModelSpec
 from envcheck.model.plan import MirrorChoice, ServeConfig, Setting
 from envcheck.model.text import Text
 from envcheck.planning.kernels import switched_off
-from envcheck.planning.mirrors import mirror_url
+from envcheck.planning.mirrors import hub_settings, mirror_url
+from envcheck.planning.serving.spelling import Spelt, Wanted, spell
 
 if TYPE_CHECKING:
+    from envcheck.matrix.load import Matrix
     from envcheck.matrix.toolchain import KernelCompilation
 
 ADDRESS, PORT = "127.0.0.1", "8000"  # loopback: anything wider needs a key, which is the user's to give
+_MOST = 64  # arguments
+_POSITIONAL = ("model", "model_tag")
+_SECRET, _SECRET_VARIABLE = "api_key", "VLLM_API_KEY"
+_DEFAULT = "size.suggest.utilization-default"
+_OWN_CONTEXT = "size.suggest.context-own"
+_NAME = "abcdefghijklmnopqrstuvwxyz0123456789_."
+
+
+class Facts(msgspec.Struct, frozen=True):
+    """What a serve command is written with: the matrix, and the release by name ("" = none is planned, the newest counts)."""
+
+    matrix: Matrix
+    vllm: str = ""
 
 
 def serve_config(
@@ -23,36 +40,65 @@ def serve_config(
     size: SizeResult | None,
     mirrors: tuple[MirrorChoice, ...],
     kernels: tuple[KernelCompilation, ...] = (),
-    vllm: str = "",
+    facts: Facts | None = None,
+    asked: Mapping[str, Any] | None = None,
 ) -> ServeConfig:
-    """`vllm serve` for a model. The listening address is the loopback. `kernels` = what the release `vllm` must do without here."""
-    settings = [
-        Setting("--host", ADDRESS, Text("plan.serve.host")),
-        Setting("--port", PORT, Text("plan.serve.port")),
+    """`vllm serve` for a model. The listening address is the loopback unless `asked`, the user's own arguments, name another one.
+
+    `kernels` = what the release must do without here. Without `facts` the arguments are written as every release writes them.
+    """
+    wanted = list(_wanted(size, asked or {}))
+    given = {one.key for one in wanted}
+    listening = [
+        Wanted(name, value, Text(f"plan.serve.{name}")) for name, value in (("host", ADDRESS), ("port", int(PORT))) if name not in given
     ]
-    if size is not None:
-        settings += _sized(size.suggested.serve_args, size.suggested.why)
-    return ServeConfig(spec.name, tuple(settings), (*_environment(mirrors), *switched_off(kernels, vllm)))
+    spelt = _spelt(facts, [*listening, *(one for one in wanted if one.key != _SECRET)])
+    environment = (*_environment(mirrors), *switched_off(kernels, facts.vllm if facts else ""), *spelt.environment)
+    if _SECRET in given:  # a key is never written down
+        environment = (*environment, Setting(_SECRET_VARIABLE, None, Text("plan.env.key")))
+    return ServeConfig(spec.name, spelt.settings, environment, spelt.notes)
 
 
-def _sized(arguments: dict[str, Any], reasons: list[Text]) -> Iterator[Setting]:
-    """Settings in the order of the memory model; a switch has no value, one that is off is left out."""
-    for place, (name, value) in enumerate(arguments.items()):
+def _wanted(size: SizeResult | None, asked: Mapping[str, Any]) -> Iterator[Wanted]:
+    """The memory model's arguments in its order, then the user's that it does not have.
+
+    What the release does by itself is left out, unless the user wrote it: its default says it as well.
+    """
+    suggested = size.suggested.serve_args if size else {}
+    reasons = size.suggested.why if size else []
+    for place, (key, value) in enumerate(suggested.items()):
         why = reasons[place] if place < len(reasons) else Text("plan.serve.sized")
-        flag = "--" + name.replace("_", "-")
-        if value is False or value is None:
+        if why.key == _DEFAULT:
             continue
-        yield Setting(flag, None if value is True else _spelt(value), why)
+        if why.key == _OWN_CONTEXT:
+            why = Text("plan.serve.context-pinned", why.params)
+        # What the user wrote is taken as he wrote it; the memory model's has been made JSON.
+        yield Wanted(key, asked[key] if key in asked and why.key == "size.suggest.asked" else value, why)
+    for key, value in list(asked.items())[:_MOST]:
+        if key not in suggested and key not in _POSITIONAL and value is not None and _nameable(key):
+            yield Wanted(key, value, Text("size.suggest.asked", {"argument": key}))
 
 
-def _spelt(value: object) -> str:
-    return f"{value:g}" if isinstance(value, float) else str(value)
+def _nameable(key: str) -> bool:
+    return 0 < len(key) <= 80 and set(key) <= set(_NAME)
+
+
+def _spelt(facts: Facts | None, wanted: list[Wanted]) -> Spelt:
+    if facts is None:
+        return Spelt(tuple(_plain(one) for one in wanted if one.value is not False))
+    release = facts.matrix.release(facts.vllm) or facts.matrix.releases[0]
+    return spell(facts.matrix.flags, release.version, release.raw, wanted)
+
+
+def _plain(one: Wanted) -> Setting:
+    text = f"{one.value:g}" if isinstance(one.value, float) else str(one.value)
+    return Setting("--" + one.key.replace("_", "-"), None if one.value is True else text, one.why)
 
 
 def _environment(mirrors: tuple[MirrorChoice, ...]) -> Iterator[Setting]:
     hub = mirror_url(mirrors, "model-hub")
-    if hub:
-        yield Setting("HF_ENDPOINT", hub, Text("plan.env.hub", {"url": hub}))
-        yield Setting("HF_HUB_DISABLE_XET", "1", Text("plan.env.xet"))
-        # A token is for the official hub alone; a mirror must not be sent one.
-        yield Setting("HF_HUB_DISABLE_IMPLICIT_TOKEN", "1", Text("plan.env.token"))
+    for name, value in hub_settings(hub).items() if hub else ():
+        yield Setting(name, value, Text(_HUB_REASONS[name], {"url": hub}))
+
+
+_HUB_REASONS = {"HF_ENDPOINT": "plan.env.hub", "HF_HUB_DISABLE_XET": "plan.env.xet", "HF_HUB_DISABLE_IMPLICIT_TOKEN": "plan.env.token"}

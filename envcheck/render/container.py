@@ -40,4 +40,4 @@ def settings_of(serve: ServeConfig) -> Iterator[Setting]:
 
 def argument(setting: Setting) -> list[str]:
     """The words of a setting."""
-    return [setting.flag] if setting.value is None else [setting.flag, setting.value]
+    return setting.words

@@ -151,12 +151,16 @@ class MirrorOut(msgspec.Struct, frozen=True):
     why: str
 
 
-class SettingOut(msgspec.Struct, frozen=True):
-    """One serve argument or environment variable; `value` null = a switch, or a variable passed on and never written down."""
+class SettingOut(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One serve argument or environment variable; `value` null = a switch, or a variable passed on and never written down.
+
+    `more` = further words of an argument that takes several.
+    """
 
     flag: str
     value: str | None
     why: str
+    more: list[str] = []
 
 
 class ServeOut(msgspec.Struct, frozen=True):

@@ -104,7 +104,7 @@ def _mirror(mirror: MirrorChoice, catalogue: Catalogue) -> MirrorOut:
 
 
 def _settings(settings: Iterable[Setting], catalogue: Catalogue) -> list[SettingOut]:
-    return [SettingOut(setting.flag, setting.value, catalogue.text(setting.why)) for setting in settings]
+    return [SettingOut(setting.flag, setting.value, catalogue.text(setting.why), list(setting.more)) for setting in settings]
 
 
 def _serve(serve: ServeConfig, catalogue: Catalogue) -> ServeOut:

@@ -12,7 +12,7 @@ def serve_argv(serve: ServeConfig, program: str = "vllm") -> list[str]:
     model = f"./{serve.model}" if serve.model.startswith("-") else serve.model
     argv = [program, "serve", model]
     for setting in serve.settings:
-        argv += [setting.flag] if setting.value is None else [setting.flag, setting.value]
+        argv += setting.words
     return argv
 
 
@@ -53,5 +53,5 @@ def write_reasons(page: Page, plan: Plan) -> None:
 
 
 def _reason(page: Page, setting: Setting) -> None:
-    shown = setting.flag if setting.value is None else f"{setting.flag} {setting.value}"
+    shown = " ".join(setting.words)
     page.write(page.catalogue.say("pair", name=shown, text=page.catalogue.text(setting.why)), indent="    ", first="  ", role="faint")

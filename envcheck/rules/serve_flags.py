@@ -91,13 +91,18 @@ def _value(flags: Flags, release: Release, flag: ServeFlag, value: object) -> It
     vllm, name = release.raw, flag.name
     if form is None or value is None or value is False:
         return
-    if value is True and not form.switch and form.choices != [True, False]:
+    if value is True and not (form.switch or form.optional) and form.choices != [True, False]:
         yield error("flag-value-invalid", "missing", remedies=(remedy("setting", "flag-value"),), flag=name, vllm=vllm)
     elif form.choices and not form.several and not isinstance(value, (bool, list, dict)) and not _chosen(value, form.choices):
         listed = ", ".join(str(choice) for choice in form.choices[:_SHOWN] if choice is not None)
         yield error("flag-value-invalid", "choice", value=str(value)[:_LONGEST], choices=listed, flag=name, vllm=vllm)
     elif flag.name == "--limit-mm-per-prompt" and isinstance(value, str):
         yield from _per_prompt(flags, release, value)
+    elif isinstance(value, list) and not form.several:
+        words = " ".join(map(str, value))[:_LONGEST]
+        yield error("flag-value-invalid", "words", value=words, flag=name, vllm=vllm)
+    elif isinstance(value, (int, float, str)) and not isinstance(value, bool):
+        yield from _number(flags, release, name, value)
 
 
 def _chosen(value: object, choices: list[object]) -> bool:
@@ -111,6 +116,13 @@ def _per_prompt(flags: Flags, release: Release, value: str) -> Iterator[Finding]
         return
     variant, example = ("pairs", '{"image": 2}') if pairs else ("object", "image=2")
     yield error("flag-value-invalid", variant, value=value[:_LONGEST], vllm=release.raw, example=example)
+
+
+def _number(flags: Flags, release: Release, name: str, value: float | str) -> Iterator[Finding]:
+    """A value that is no number, or one that the argument does not take."""
+    fault = flags.number_fault(name, release.version, value)
+    if fault:
+        yield error("flag-value-invalid", fault[0], bound=fault[1], value=str(value)[:_LONGEST], flag=name, vllm=release.raw)
 
 
 def variables(situation: Situation, matrix: Matrix) -> Iterator[Finding]:

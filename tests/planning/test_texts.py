@@ -15,7 +15,7 @@ from envcheck.model.modelspec import ModelSource, ModelSpec
 from envcheck.model.plan import Plan
 from envcheck.model.text import Text
 from envcheck.planning.mirrors import choose_mirrors
-from envcheck.planning.serve import serve_config
+from envcheck.planning.serve import Facts, serve_config
 from envcheck.render.catalogue import Catalogue, Lang
 from envcheck.rules.check import Judgement
 
@@ -139,7 +139,7 @@ def test_every_sentence_of_serve_settings(plan_for: PlanFor, host_of: HostOf, ma
     )
     spec = ModelSpec("Qwen/Qwen2.5-7B-Instruct", {}, ModelSource("catalogue", "-"))
     sampler = tuple(entry for entry in matrix.toolchain.file.kernels if entry.id == "flashinfer-sampler")
-    serve = serve_config(spec, size, choose_mirrors(judgement.situation, matrix, None), sampler, "0.33.0")
+    serve = serve_config(spec, size, choose_mirrors(judgement.situation, matrix, None), sampler, Facts(matrix, "0.33.0"))
     seen = [setting.why for setting in (*serve.settings, *serve.environment)]
     assert len(seen) == 7
     for text in seen:

@@ -1,0 +1,1 @@
+"""The serve configuration: arguments as a release takes them, the model's own needs, GPUs, engine, tokens."""
