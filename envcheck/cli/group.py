@@ -14,6 +14,7 @@ COMMANDS = {
     "size": ("size", "Memory of a model on a GPU, and the settings that fit."),
     "defaults": ("defaults", "The defaults of a release on a GPU as they take effect."),
     "upgrade": ("upgrade", "What changes between two releases, and the command anew."),
+    "learn": ("learn", "Measured records of memory, out of start-up logs."),
     "explain": ("explain", "One finding code in full."),
     "matrix": ("matrix", "The compatibility facts: validate."),
     "batch": ("batch", "Many questions: one JSON object a line in, one out."),

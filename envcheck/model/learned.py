@@ -7,6 +7,7 @@ from typing import Literal
 import msgspec
 
 from envcheck.model.budget import FailureKind
+from envcheck.model.memoryfacts import Engine
 
 LEARNED_SCHEMA = "envcheck.learned/1"
 Outcome = Literal["starts", "fails", "unknown"]
@@ -61,7 +62,8 @@ class LearnedRun(msgspec.Struct, frozen=True, kw_only=True):
     """One start of a server. `memory` = the worker with the least KV memory, for it decides; `missing` names what was not told.
 
     `vllm_from` = what the release was read from; where the log names none, `vllm_candidates` = those whose source has the lines where the
-    log shows them. `lines` = the log's line that each figure was read from. `settings` are serve arguments in snake case, those that matter to memory only.
+    log shows them. `lines` = the log's line that each figure was read from. `settings` are serve arguments in snake case, those that
+    matter to memory only.
     """
 
     log: str
@@ -69,7 +71,7 @@ class LearnedRun(msgspec.Struct, frozen=True, kw_only=True):
     vllm: str | None = None
     vllm_from: Literal["log", "line-numbers"] | None = None
     vllm_candidates: list[str] = []
-    engine: Literal["v0", "v1"] | None = None
+    engine: Engine | None = None
     model: str | None = None
     gpu: str | None = None
     gpus: int | None = None
@@ -84,7 +86,8 @@ class LearnedRun(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Learned(msgspec.Struct, frozen=True):
-    """The answer of `envcheck learn`."""
+    """The answer of `envcheck learn`; `unread` = the logs that tell of no start."""
 
     runs: list[LearnedRun]
+    unread: list[str] = []
     schema: str = LEARNED_SCHEMA

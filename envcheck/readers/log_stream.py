@@ -1,0 +1,62 @@
+"""A log's bytes in chunks of whole lines: plain or gzip, of any length, in bounded memory."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable, Iterator
+
+LOG_LIMIT = 2 << 30  # bytes of a log that are looked at, unpacked; what follows a start-up is requests
+LINE_LIMIT = 64 << 10  # bytes of a line that are kept; the engine's configuration is the longest at about 6 KiB
+_CHUNK = 256 << 10
+_GZIP = b"\x1f\x8b"
+
+
+def log_chunks(read: Callable[[int], bytes], limit: int = LOG_LIMIT) -> Iterator[bytes]:
+    """Chunks that end with a line feed but for the last; at most `limit` bytes. A broken gzip stream ends where it breaks.
+
+    `read` gives at most as many bytes as asked, none at the end.
+    """
+    rest = b""
+    for piece in _plain(read):
+        taken = piece[:limit]
+        limit -= len(taken)
+        head, feed, tail = taken.rpartition(b"\n")
+        if feed:
+            yield rest + head + feed
+            rest = b""
+        rest += tail
+        if len(rest) > LINE_LIMIT:
+            # Of a line without an end its beginning is looked at; the line feed keeps the count of lines right enough.
+            yield rest[:LINE_LIMIT]
+            rest = b""
+        if not limit:
+            break
+    if rest:
+        yield rest
+
+
+def _plain(read: Callable[[int], bytes]) -> Iterator[bytes]:
+    first = read(_CHUNK)
+    if not first.startswith(_GZIP):
+        while first:
+            yield first
+            first = read(_CHUNK)
+        return
+    try:
+        yield from _unpacked(first, read)
+    except zlib.error:
+        return
+
+
+def _unpacked(data: bytes, read: Callable[[int], bytes]) -> Iterator[bytes]:
+    """Every member of a gzip stream, a bounded piece at a time."""
+    unpack = zlib.decompressobj(31)
+    while data:
+        piece = unpack.decompress(data, _CHUNK)
+        if piece:
+            yield piece
+        if unpack.eof:
+            data = unpack.unused_data or read(_CHUNK)
+            unpack = zlib.decompressobj(31)
+        else:
+            data = unpack.unconsumed_tail or read(_CHUNK)
