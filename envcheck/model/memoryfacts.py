@@ -54,11 +54,15 @@ class Tier(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
 
 
 class Defaults(MemoryRecord, frozen=True, kw_only=True):
-    """Serve defaults. `batched_tokens` empty = the whole context unless prefill is chunked (`chunked_batched_tokens`)."""
+    """Serve defaults. `batched_tokens` empty = the whole context unless prefill is chunked (`chunked_batched_tokens`).
+
+    `llm_class_batched_tokens` = where vLLM runs through its `LLM` class; empty = as the server.
+    """
 
     gpu_memory_utilization: float
     max_num_seqs: list[Tier]
     batched_tokens: list[Tier] = []
+    llm_class_batched_tokens: list[Tier] = []
     chunked_batched_tokens: int | None = None
     chunked_above: int | None = None
     least_batched_tokens: int = 2048
@@ -187,12 +191,16 @@ class V2Runner(MemoryRecord, frozen=True, kw_only=True):
 
 
 class Context(MemoryRecord, frozen=True, kw_only=True):
-    """What the CUDA context of an idle GPU takes: `base_gib` + total x `share`; `communicators_gib` more with several ranks."""
+    """What the CUDA context of an idle GPU takes: `base_gib` + total x `share`; `communicators_gib` more with several ranks.
+
+    `wsl` = on Windows, whose desktop and driver model take their part.
+    """
 
     base_gib: float
     share: float
     communicators_gib: float
     interconnect: Interconnect | None = None
+    wsl: bool = False
 
 
 class CudaTotal(MemoryRecord, frozen=True, kw_only=True):
@@ -208,7 +216,8 @@ class Margins(MemoryRecord, frozen=True, kw_only=True):
 
     `noise_gib` = two runs of one command differ by this much; `warm_up_share` = of the sampler's peak, what its warm-up needs besides
     for fragmentation; `reserved_share` + `reserved_gib` = total as NVML counts it less total as CUDA does, where no record says;
-    `swap_share` = of host memory, above which a release that pins swap space refuses to start.
+    `swap_share` = of host memory, above which a release that pins swap space refuses to start. `measured` = the releases of which logs
+    are known.
     """
 
     noise_gib: float
@@ -216,13 +225,14 @@ class Margins(MemoryRecord, frozen=True, kw_only=True):
     reserved_gib: float
     reserved_share: float
     swap_share: float
+    measured: str = ""
 
 
 class Spread(MemoryRecord, frozen=True, kw_only=True):
     """How far a term is off in nine runs of ten: `gib` + `share` x the term, GiB.
 
     `kinds` = only for models of these kinds; `gpus` = words one of which the card's name holds, case ignored; `ranks` = that many
-    tensor-parallel ranks or more.
+    tensor-parallel ranks or more; `unified` = only where CPU and GPU share their memory.
     """
 
     term: Literal["weights", "total", "peaks", "encoder", "cold", "non_torch", "graphs", "noise"]
@@ -232,6 +242,7 @@ class Spread(MemoryRecord, frozen=True, kw_only=True):
     gpus: list[str] = []
     ranks: int = 1
     runner: Runner | None = None
+    unified: bool = False
 
 
 class QuantizationFormat(MemoryRecord, frozen=True, kw_only=True):

@@ -40,7 +40,8 @@ class Pins(msgspec.Struct, frozen=True):
 class Request(msgspec.Struct, frozen=True):
     """`vllm` is a release or a version specifier; `serve_args` are vLLM's own, in snake case; `weights_gib` in GiB per GPU.
 
-    `prefer` = which release is planned where none is asked for: the newest that runs, or one that has proven itself.
+    `prefer` = which release is planned where none is asked for: the newest that runs, or one that has proven itself. `llm_class` = vLLM
+    runs inside a program, through its `LLM` class: some defaults differ from the server's.
     """
 
     vllm: str | None = None
@@ -53,3 +54,4 @@ class Request(msgspec.Struct, frozen=True):
     gate: Gate | None = None
     pins: Pins = Pins()
     prefer: Literal["newest", "stable"] = "newest"
+    llm_class: bool = False

@@ -8,7 +8,7 @@ from envcheck.model.budget import FailureKind
 from envcheck.model.units import GIB
 from envcheck.sizing.card import context_bytes
 from envcheck.sizing.graphs import estimate_share, graph_bytes
-from envcheck.sizing.host import swap_shortage
+from envcheck.sizing.host import host_shortage
 from envcheck.sizing.kv_blocks import Pool
 from envcheck.sizing.non_torch import card_bytes, non_torch_bytes
 from envcheck.sizing.peaks import Peaks, peaks
@@ -103,8 +103,8 @@ def _checks(question: Question, ranks: list[RankBudget], pool: Pool, kv: float) 
     """The server's checks in order: (kind, needed, available)."""
     first, settings = ranks[0], question.settings
     free, _ = free_bytes(question, first.total)
-    swap = swap_shortage(question)
-    checks: list[tuple[FailureKind, float, float]] = [("host-memory", *swap)] if swap else []
+    host = host_shortage(question)
+    checks: list[tuple[FailureKind, float, float]] = [("host-memory", *host)] if host else []
     if question.rules.accounting.free_memory_check and not settings.kv_bytes:
         checks.append(("free-memory", first.budget, free))
     checks.append(("weights", max(rank.weights for rank in ranks), free))

@@ -28,7 +28,7 @@ def total_bytes(card: Card, facts: MemoryFacts) -> float | None:
 
 def context_bytes(card: Card, total: float, ranks: int, facts: MemoryFacts) -> float:
     """What the CUDA context takes of an idle card, and the communicators of several ranks."""
-    record = first(facts.contexts, lambda r: r.interconnect in (None, interconnect(card)))
+    record = first(facts.contexts, lambda r: r.interconnect in (None, interconnect(card)) and r.wsl <= card.wsl)
     if record is None:
         return 0.0
     return (record.base_gib + (record.communicators_gib if ranks > 1 else 0.0)) * GIB + record.share * total

@@ -14,10 +14,11 @@ def sequences(base: Defaults, card: Card) -> int:
     return tier(base.max_num_seqs, card) or 256
 
 
-def batched_tokens(base: Defaults, card: Card, context: int, chunked: bool) -> int:
+def batched_tokens(base: Defaults, card: Card, context: int, chunked: bool, llm_class: bool = False) -> int:
     """`--max-num-batched-tokens` where it is not given: by GPU, or the whole context where prompts are not split."""
-    if base.batched_tokens:
-        found = tier(base.batched_tokens, card) or base.least_batched_tokens
+    tiers = (base.llm_class_batched_tokens if llm_class else []) or base.batched_tokens
+    if tiers:
+        found = tier(tiers, card) or base.least_batched_tokens
         return found if chunked else max(found, context)
     if chunked and base.chunked_batched_tokens:
         return base.chunked_batched_tokens

@@ -34,6 +34,7 @@ class SizingInputs(msgspec.Struct, frozen=True, kw_only=True):
 
     `release_told` False = nobody named the release and none is installed, so that what its log would print is anybody's guess.
     `first_start` False = compiled code of an earlier run is cached. `ram_bytes` = host memory. `flashinfer` = that package is installed.
+    `llm_class` = vLLM runs inside a program through its `LLM` class.
     """
 
     config: Mapping[str, Any]
@@ -49,3 +50,4 @@ class SizingInputs(msgspec.Struct, frozen=True, kw_only=True):
     first_start: bool | None = None
     ram_bytes: float | None = None
     flashinfer: bool = False
+    llm_class: bool = False

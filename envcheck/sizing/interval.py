@@ -54,6 +54,7 @@ def _fits(question: Question, record: Spread) -> bool:
         (not record.kinds or model_kind(question) in record.kinds)
         and record.runner in (None, question.runner)
         and record.ranks <= question.settings.tensor_ranks
+        and record.unified <= question.inputs.card.unified
         and (not record.gpus or any(part in name for part in record.gpus))
     )
 

@@ -40,9 +40,13 @@ _NO_LAYOUT = KvLayout(tokens="blocks", hybrid=True, sources=[])
 
 
 class Rules(msgspec.Struct, frozen=True, kw_only=True):
-    """What holds for one release (None = not known, then the newest rules hold) and engine; lists in the order of the records."""
+    """What holds for one release (None = not known, then the newest rules hold) and engine; lists in the order of the records.
+
+    `measured` = logs of the release's range are known.
+    """
 
     release: Version | None
+    measured: bool
     engine: Engine
     facts: MemoryFacts
     accounting: Accounting
@@ -92,6 +96,7 @@ class MemoryTable:
 
         return Rules(
             release=release,
+            measured=self._holds(facts.margins[0].measured, final),
             engine=chosen,
             facts=facts,
             accounting=accounting,

@@ -96,6 +96,7 @@ class Sizer:
             first_start=request.first_start,
             ram_bytes=_ram(host),
             flashinfer=_has_package(host, "flashinfer-python", "flashinfer"),
+            llm_class=request.llm_class is True,
         )
 
     def card(self, host: HostReport) -> Card:

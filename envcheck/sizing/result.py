@@ -117,13 +117,19 @@ def _failure(question: Question, found: Outcome | None) -> SizeFailure | None:
 
 
 def _confidence(question: Question) -> Confidence:
-    """`guess` where the release or the encoder is not known or the weights are scaled; `measured` with measured weights and total."""
+    """`guess` where the release or the encoder is not known, the weights are scaled, or no such run was ever seen.
+
+    `measured` with measured weights and total, on a release whose logs are known; else `derived`.
+    """
     inputs = question.inputs
     compressed = any(group.layer.compress for group in question.dims.layers)
     unsure = inputs.release is None or question.dims.missing or not question.form.known or compressed
-    if unsure or (question.dims.multimodal and not question.settings.text_only):
+    spread_experts = question.dims.experts is not None and question.settings.replicas > 1
+    unseen = inputs.card.unified or spread_experts or question.dims.encoder is not None
+    if unsure or unseen or (question.dims.multimodal and not question.settings.text_only):
         return "guess"
-    return "measured" if inputs.weights_gib is not None and inputs.card.total_bytes is not None else "derived"
+    told = inputs.weights_gib is not None and inputs.card.total_bytes is not None
+    return "measured" if told and question.rules.measured else "derived"
 
 
 def _gib(n_bytes: float | None) -> float | None:

@@ -47,6 +47,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     kv_bytes: float | None
     blocks: int | None
     swap_gib: float
+    kv_offload_gib: float
     pooling: bool
     text_only: bool
     profile_encoder: bool
@@ -74,7 +75,7 @@ def settings_of(inputs: SizingInputs, dims: Dimensions, rules: Rules) -> Setting
     speculation = mapping(args, "speculative_config")
     compilation = mapping(args, "compilation_config")
     pooling = _pooling(inputs, args, dims)
-    batch = integer(args, "max_num_batched_tokens", most=1 << 26) or batched_tokens(base, inputs.card, context, chunked)
+    batch = integer(args, "max_num_batched_tokens", most=1 << 26) or batched_tokens(base, inputs.card, context, chunked, inputs.llm_class)
     wanted = integer(args, "max_num_seqs", most=1 << 20) or sequences(base, inputs.card)
     mode = (word(compilation, "cudagraph_mode") or "").upper()
     eager = (
@@ -108,6 +109,7 @@ def settings_of(inputs: SizingInputs, dims: Dimensions, rules: Rules) -> Setting
         kv_bytes=number(args, "kv_cache_memory_bytes", "kv_cache_memory", least=1, most=1 << 50),
         blocks=integer(args, "num_gpu_blocks_override"),
         swap_gib=number(args, "swap_space", most=1 << 20) or 0.0,
+        kv_offload_gib=number(args, "kv_offloading_size", most=1 << 30) or 0.0,
         pooling=pooling,
         text_only=bool(flag(args, "language_model_only")) or not dims.multimodal,
         profile_encoder=not flag(args, "skip_mm_profiling"),
