@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
+from typing import Any
 
 from envcheck.errors import CannotTellError, InputError
 from envcheck.model.fact import Absent, Found
-from envcheck.model.modelspec import ModelSource, ModelSpec
+from envcheck.model.modelspec import ModelSource, ModelSpec, StoredWeights
 from envcheck.readers.gguf import GGUF_LIMIT, MOST_TENSORS, Gguf, TooShortError, parse_gguf
 from envcheck.readers.gguf_config import config_of
 from envcheck.readers.tensors import stored_weights
@@ -17,26 +19,37 @@ _MOST_PARTS = 1024
 _PART = re.compile(r"(.*)-\d{5}-of-(\d{5})\.gguf", re.DOTALL)  # what llama.cpp's gguf-split calls its files
 
 
+Headers = Callable[[str, int], Gguf]  # the header of a file; how many files the model is known to be in
+
+
 def read_gguf(path: str, system: System) -> ModelSpec:
-    """The model in a GGUF file that exists; a part of one stands for all of them, the first of which has the model's values.
+    """The model in a GGUF file that exists.
 
     Raises CannotTellError where a file cannot be read, InputError where it is no such file or a part is missing.
     """
-    named = _header(path, system)
+    config, stored = assembled(path, lambda part, count: _header(part, system, path, count))
+    return ModelSpec(path, config, ModelSource("folder", path), stored.total_bytes or None, "headers", stored)
+
+
+def assembled(path: str, header: Headers) -> tuple[dict[str, Any], StoredWeights]:
+    """The configuration and the tensors of a file; a part of one stands for all of them, the first of which has the model's values.
+
+    Raises InputError where its parts cannot be told, are too many or not all there.
+    """
+    named = header(path, 1)
     paths = part_paths(path, named.values.get("split.count"))
-    first = named if paths[0] == path else _header(paths[0], system, path, len(paths))
+    first = named if paths[0] == path else header(paths[0], len(paths))
     parts = [first.tensors]
     for part in paths[1:]:
         # Of the other parts only the tensors count, and are kept.
-        parts.append(named.tensors if part == path else _header(part, system, path, len(paths)).tensors)
+        parts.append(named.tensors if part == path else header(part, len(paths)).tensors)
         if sum(map(len, parts)) > MOST_TENSORS:
             break
     held = sum(map(len, parts))
     if held > MOST_TENSORS or first.values.get("split.tensors.count", held) != held:
         raise InputError("error.model-gguf", path=path)
-    stored = stored_weights(parts)
     whole = Gguf(first.values, [tensor for part in parts for tensor in part])
-    return ModelSpec(path, config_of(whole), ModelSource("folder", path), stored.total_bytes or None, "headers", stored)
+    return config_of(whole), stored_weights(parts)
 
 
 def part_paths(path: str, count: object) -> list[str]:

@@ -43,7 +43,13 @@ class Hub(msgspec.Struct, frozen=True):
     def file_url(self, name: str, revision: str, file: str) -> str:
         """Where a file of a model lies; `name` = a valid repository name."""
         models = "models/" if self.kind == "modelscope" else ""
-        return f"{self.url}/{models}{quote(name, safe='/')}/resolve/{quote(revision, safe='')}/{quote(file, safe='')}"
+        return f"{self.url}/{models}{quote(name, safe='/')}/resolve/{quote(revision, safe='')}/{quote(file, safe='/')}"
+
+    def list_url(self, name: str, revision: str) -> str:
+        """Where the names of a model's files are listed."""
+        if self.kind == "modelscope":
+            return f"{self.url}/api/v1/models/{quote(name, safe='/')}/repo/files?Revision={quote(revision, safe='')}&Recursive=true"
+        return f"{self.url}/api/models/{quote(name, safe='/')}/revision/{quote(revision, safe='')}"
 
     @property
     def default_revision(self) -> str:

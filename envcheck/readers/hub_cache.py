@@ -30,8 +30,18 @@ def downloaded(name: str, system: System, revision: str | None = None) -> str | 
     return None
 
 
-def _snapshot(repository: str, system: System, revision: str | None) -> str | None:
-    """The commit that the revision, or else `main`, pointed to when it was downloaded."""
+def downloaded_gguf(name: str, system: System, revision: str | None = None) -> dict[str, str]:
+    """The GGUF files of a downloaded repository, each with its path; empty where there are none. `name` = a valid repository name."""
+    for cache in _hub_caches(system.env()):
+        folder = _snapshot(f"{cache}/models--{name.replace('/', '--')}", system, revision, "")
+        places = [path for depth in ("*.gguf", "*/*.gguf") for path in system.glob(f"{folder}/{depth}", 1024)] if folder else []
+        if places:
+            return {path[len(folder or "") + 1 :]: path for path in places}
+    return {}
+
+
+def _snapshot(repository: str, system: System, revision: str | None, needed: str = "config.json") -> str | None:
+    """The folder of the commit that the revision, or else `main`, pointed to when it was downloaded, where it holds what is needed."""
     commit = revision or ""
     if not _REVISION.fullmatch(commit):
         if not _BRANCH.fullmatch(revision or "main"):
@@ -41,7 +51,7 @@ def _snapshot(repository: str, system: System, revision: str | None) -> str | No
     if not _REVISION.fullmatch(commit):
         return None
     folder = f"{repository}/snapshots/{commit}"
-    return folder if system.exists(f"{folder}/config.json") else None
+    return folder if system.exists(f"{folder}/{needed}".rstrip("/")) else None
 
 
 def _hub_caches(environment: Mapping[str, str]) -> Iterator[str]:

@@ -5,21 +5,24 @@ from __future__ import annotations
 import posixpath
 import re
 from collections.abc import Callable
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
 
-from envcheck.errors import CannotTellError, UsageError
+from envcheck.errors import CannotTellError, EnvcheckError, UsageError
 from envcheck.model.modelspec import ModelSource, ModelSpec
-from envcheck.readers.hub_cache import downloaded
+from envcheck.readers.hub_cache import downloaded, downloaded_gguf
 from envcheck.readers.switches import is_on
 from envcheck.system.port import System
 
 if TYPE_CHECKING:
+    from envcheck.readers.hub import Hub
     from envcheck.system.store import Store
 
 _NAME_LIMIT = 400  # characters of a path or name; repository names end at 96 + 96
 _GGUF = ".gguf"
+_UNVERIFIED = "unverified"
 _OFFLINE = ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE")  # switches of the hub's own libraries, which vLLM heeds too
 _REVISION = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/-]{0,199}")
 _REPOSITORY = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,95}(?:/[A-Za-z0-9][A-Za-z0-9._-]{0,95})?")
@@ -69,7 +72,8 @@ class Places(msgspec.Struct, frozen=True):
 def find_model(name: str, system: System, catalogue: Catalogue, places: Places, store: Callable[[], Store] | None = None) -> ModelSpec:
     """The configuration of a model by name or path.
 
-    A catalogue entry that lacks fields is used only where the hub cannot be asked. `store` gives where a hub's answers are kept.
+    A catalogue entry that lacks fields, or that nobody compared with the published file, is used only where the hub does not answer.
+    `store` gives where a hub's answers are kept.
 
     Raises UsageError for a model that does not exist or is refused, CannotTellError where that cannot be told, InputError on a broken
     configuration.
@@ -78,18 +82,23 @@ def find_model(name: str, system: System, catalogue: Catalogue, places: Places, 
     path = _folder(wanted, system, places)
     if path is not None:
         return _read(wanted, path, system)
+    offline = places.offline or any(is_on(system.env(), switch) for switch in _OFFLINE)
+    places = msgspec.structs.replace(places, offline=offline)
+    if ":" in wanted or wanted.endswith(_GGUF):
+        found = _gguf(wanted, system, places, store)
+        if found is not None:
+            return found
     copy = downloaded(wanted, system, places.revision) if is_repository(wanted) else None
     if copy is not None:
         return _read(wanted, copy, system)
     card = catalogue(wanted)
-    offline = places.offline or any(is_on(system.env(), switch) for switch in _OFFLINE)
-    if card is not None and (offline or not card.partial) and not places.revision:
+    if card is not None and not places.revision and not (card.partial or card.config_basis == _UNVERIFIED):
         return _from_card(wanted, card)
     if not is_repository(wanted):
         raise UsageError("error.model-not-found", name=wanted)
     if places.revision and not _REVISION.fullmatch(places.revision):
         raise UsageError("error.model-revision-name", revision=_shown(places.revision))
-    return _asked(wanted, system, card, msgspec.structs.replace(places, offline=offline), store)
+    return _asked(wanted, system, card, places, store)
 
 
 def _read(name: str, path: str, system: System) -> ModelSpec:
@@ -102,7 +111,10 @@ def _read(name: str, path: str, system: System) -> ModelSpec:
 
 
 def _asked(name: str, system: System, card: ModelCardLike | None, places: Places, store: Callable[[], Store] | None) -> ModelSpec:
-    """The model from the hub; where that cannot be asked, what it said earlier, else what the catalogue has."""
+    """The model from the hub; where that does not answer, what it said earlier, else what the catalogue has.
+
+    A model of the catalogue exists: a hub that refuses it, or a mirror that has it not, leaves what the catalogue knows.
+    """
     from envcheck.readers.hub import Hub  # noqa: PLC0415 - not for a model that is here
     from envcheck.readers.hub_model import fetch_model, kept_model  # noqa: PLC0415 - the same
     from envcheck.system.store import NoStore  # noqa: PLC0415 - the same
@@ -113,13 +125,56 @@ def _asked(name: str, system: System, card: ModelCardLike | None, places: Places
         if places.offline:
             raise CannotTellError("error.model-offline", name=name)
         return fetch_model(name, system, hub, places.revision, kept_in)
-    except CannotTellError:
-        kept = kept_model(name, system, hub, places.revision, kept_in)
+    except EnvcheckError as error:
+        kept = kept_model(name, system, hub, places.revision, kept_in) if isinstance(error, CannotTellError) else None
         if kept is not None:
             return kept
-        if card is None:
+        if card is not None and (isinstance(error, CannotTellError) or not places.revision):
+            return _from_card(name, card)
+        if error.text.key == "error.model-no-file":
+            _say_which_gguf(name, system, hub, places, kept_in)
+        raise
+
+
+def _gguf(name: str, system: System, places: Places, store: Callable[[], Store] | None) -> ModelSpec | None:
+    """The model of a GGUF file in a repository, downloaded or on its hub; None where the name means none."""
+    from envcheck.readers.gguf_file import read_gguf  # noqa: PLC0415 - not for other models
+    from envcheck.readers.gguf_names import chosen_file, gguf_name  # noqa: PLC0415 - the same
+    from envcheck.readers.hub import Hub  # noqa: PLC0415 - the same
+    from envcheck.readers.hub_gguf import fetch_gguf, kept_gguf  # noqa: PLC0415 - the same
+    from envcheck.system.store import NoStore  # noqa: PLC0415 - the same
+
+    meant = gguf_name(name)
+    if meant is None or not is_repository(meant.repository):
+        return None
+    hub, kept_in = Hub.of(system.env(), places.hub_url, places.modelscope_url), store() if store else NoStore()
+    here = downloaded_gguf(meant.repository, system, places.revision)
+    try:
+        if here:
+            with suppress(UsageError):  # another quantization was downloaded
+                return msgspec.structs.replace(read_gguf(here[chosen_file(meant, hub.place, here)], system), name=name)
+        if places.offline:
+            raise CannotTellError("error.model-offline", name=name)
+        return fetch_gguf(name, meant, system, hub, places.revision, kept_in)
+    except CannotTellError:
+        kept = kept_gguf(name, meant, system, hub, places.revision, kept_in)
+        if kept is None:
             raise
-        return _from_card(name, card)
+        return kept
+
+
+def _say_which_gguf(name: str, system: System, hub: Hub, places: Places, store: Store) -> None:
+    """Raises UsageError with the quantizations that a repository without a configuration holds, where it is one of GGUF files."""
+    from envcheck.readers.gguf_names import GgufName  # noqa: PLC0415 - not for other models
+    from envcheck.readers.hub_gguf import fetch_gguf  # noqa: PLC0415 - the same
+
+    try:
+        fetch_gguf(name, GgufName(name), system, hub, places.revision, store)
+    except UsageError as error:
+        if error.text.key == "error.model-gguf-which":
+            raise
+    except EnvcheckError:
+        return
 
 
 def checked_name(name: str) -> str:

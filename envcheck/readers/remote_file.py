@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
+from typing import ClassVar
 
 import msgspec
 
@@ -30,6 +32,8 @@ class Repository(msgspec.Struct, frozen=True):
     headers: dict[str, str]
     end: float
 
+    PARTIAL: ClassVar[int] = _PARTIAL
+
     @classmethod
     def of(cls, name: str, revision: str | None, hub: Hub, system: System, store: Store) -> Repository:
         """The model of a valid repository name. Raises CannotTellError where the hub's address is no URL."""
@@ -52,16 +56,23 @@ class Repository(msgspec.Struct, frozen=True):
         """Under what a file is kept; `state` = what else must be the same for the copy to hold."""
         return "\n".join((self.shown(file), self.revision, state))
 
-    def fetch(self, file: str, limit: int, end: int | None = None) -> HttpAnswer:
-        """A file, or its first `end` bytes; who knows no ranges sends it all, and we stop reading.
+    def fetch(self, file: str, limit: int, end: int | None = None, begin: int = 0) -> HttpAnswer:
+        """A file, or its bytes from `begin` up to `end`; who knows no ranges sends it all, and we stop reading.
+
+        Raises what a refusal means.
+        """
+        ranged = {} if end is None else {"Range": f"bytes={begin}-{end - 1}"}
+        return self.fetch_url(self.url(file), file, limit, ranged)
+
+    def fetch_url(self, url: str, file: str, limit: int, more: Mapping[str, str] | None = None) -> HttpAnswer:
+        """What lies at an address of this hub; `file` = what messages say is missing where it is not there; `more` = headers.
 
         Raises what a refusal means.
         """
         left = self.end - time.monotonic()
         if left <= 0:
             raise CannotTellError("error.model-not-asked", name=self.name, hub=self.hub.place, why=f"not done after {_ALL_S:g} s")
-        headers = self.headers if end is None else {**self.headers, "Range": f"bytes=0-{end - 1}"}
-        answer = self.system.http_get(self.url(file), headers, min(TIMEOUT_S, left), limit)
+        answer = self.system.http_get(url, {**self.headers, **(more or {})}, min(TIMEOUT_S, left), limit)
         if not isinstance(answer, Found):
             raise CannotTellError("error.model-not-asked", name=self.name, hub=self.hub.place, why=answer.why)
         if answer.value.status not in (_OK, _PARTIAL):

@@ -103,19 +103,36 @@ def test_a_downloaded_model(host):
 
 def test_the_catalogue_comes_before_the_hub(host):
     system = host(answers={})
-    card = Card(NAME, {"hidden_size": 3584}, weights_bytes=5)
+    card = Card(NAME, {"hidden_size": 3584}, weights_bytes=5, config_basis="artefact")
     spec = find_model(NAME.lower(), system, only(card), ONLINE)
     assert (spec.source.kind, spec.source.place, spec.weights_bytes, system.asked) == ("catalogue", NAME, 5, [])
-    assert spec.source.basis == "unverified"
+    assert spec.source.basis == "artefact"
 
 
-def test_an_entry_that_lacks_fields_comes_after_the_hub(host, answer):
-    card = Card(NAME, {"hidden_size": 1}, partial=True)
+@pytest.mark.parametrize("doubt", [{"partial": True, "config_basis": "artefact"}, {"config_basis": "unverified"}])
+def test_an_entry_in_doubt_comes_after_the_hub(host, answer, doubt):
+    card = Card(NAME, {"hidden_size": 1}, **doubt)
     asked = find_model(NAME, host(answers={url("config.json"): answer(200, CONFIG)}), only(card), ONLINE)
-    assert asked.source.kind == "hub"
-    unreachable = host(answers={url("config.json"): "timed out"})
-    assert find_model(NAME, unreachable, only(card), ONLINE).source.kind == "catalogue"
-    assert find_model(NAME, host(), only(card), Places(HUB, offline=True)).source.kind == "catalogue"
+    assert (asked.source.kind, asked.config["hidden_size"]) == ("hub", 3584)
+    refusals = [answer(404), answer(401), answer(503), answer(200, b"<html>"), answer(200, b"{"), "timed out"]
+    for hub in ({url("config.json"): refusal} for refusal in refusals):
+        spec = find_model(NAME, host(answers=hub), only(card), ONLINE)
+        assert (spec.source.kind, spec.source.basis, spec.config["hidden_size"]) == ("catalogue", doubt["config_basis"], 1)
+    silent = host()
+    assert find_model(NAME, silent, only(card), Places(HUB, offline=True)).source.kind == "catalogue"
+    assert silent.asked == []
+
+
+def test_a_revision_that_the_hub_refuses_is_not_answered_from_the_catalogue(host, answer):
+    card = Card(NAME, {"hidden_size": 1})
+    with pytest.raises(UsageError):
+        find_model(NAME, host(), only(card), Places(HUB, revision="v2"))
+
+
+def test_a_folder_comes_before_an_entry(host):
+    card = Card(NAME, {"hidden_size": 1}, config_basis="artefact")
+    system = host({f"/here/{NAME}/config.json": CONFIG})
+    assert find_model(NAME, system, only(card), Places(HUB, working_dir="/here")).source.kind == "folder"
 
 
 def test_the_hub(host, answer):
