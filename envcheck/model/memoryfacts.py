@@ -90,7 +90,7 @@ class Forward(MemoryRecord, frozen=True, kw_only=True):
     """The forward pass's peak: tokens x (`wide` x widest sharded row + `narrow` x hidden) x 2 bytes.
 
     `first_stage_gib` is added on the first of several pipeline stages. `expert_workspace`: whether the scratch of the fused expert
-    kernels is given back after a layer or stays for good.
+    kernels is given back after a layer or stays for good; `expert_chunk` = tokens they take at a time, None = all.
     """
 
     wide: float
@@ -98,6 +98,7 @@ class Forward(MemoryRecord, frozen=True, kw_only=True):
     runner: Runner | None = None
     first_stage_gib: float = 0.0
     expert_workspace: Literal["transient", "persistent"] = "persistent"
+    expert_chunk: int | None = None
 
 
 class EncoderRows(MemoryRecord, frozen=True, kw_only=True):

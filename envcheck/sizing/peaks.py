@@ -63,10 +63,18 @@ def sampler_record(settings: Settings, rules: Rules, runner: Runner) -> Sampler:
 
 
 def _forward(question: Question, rank: Rank, tokens: int) -> tuple[float, float]:
-    """(forward pass, workspace that stays); a workspace that is given back counts with the layer that uses it."""
+    """(forward pass, workspace that stays); a workspace that is given back counts with the layer that uses it.
+
+    With data parallelism the experts see the batches of all replicas.
+    """
     dims, settings = question.dims, question.settings
     facts = forward_record(question.rules, question.runner)
-    forward, workspace = forward_bytes(dims, settings, rank, facts, tokens), workspace_bytes(dims, rank, tokens)
+    gathered = tokens * settings.replicas
+    chunk = min(gathered, facts.expert_chunk or gathered)
+    forward, workspace = (
+        forward_bytes(dims, settings, rank, facts, tokens),
+        workspace_bytes(dims, rank, chunk, whole=settings.expert_parallel),
+    )
     if facts.expert_workspace == "transient":
         layer = tokens * facts.narrow * dims.hidden * _activation_bytes(settings)
         return max(forward, workspace + layer if workspace else 0.0), 0.0
@@ -107,12 +115,12 @@ def sampler_bytes(dims: Dimensions, settings: Settings, facts: Sampler, rows: in
     return rows * dims.vocab * (facts.bytes_per_logit + wider) + hidden
 
 
-def workspace_bytes(dims: Dimensions, rank: Rank, tokens: int) -> float:
-    """Scratch of the fused expert kernels: both products of every token's chosen experts, kept for good."""
+def workspace_bytes(dims: Dimensions, rank: Rank, tokens: int, *, whole: bool) -> float:
+    """Scratch of the fused expert kernels: both products of every token's chosen experts; `whole` = ranks hold whole experts."""
     experts = dims.experts
     if experts is None or not dims.family.fused_experts:
         return 0.0
-    shard = experts.intermediate / rank.ranks
+    shard = experts.intermediate / (1 if whole else rank.ranks)
     widths = max(shard, experts.width) + max(2 * shard, experts.width)
     return float(tokens * experts.per_token * widths * _HALF)
 
