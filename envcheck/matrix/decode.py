@@ -87,6 +87,17 @@ def _series(folder: str, name: str) -> tuple[int, ...]:
     return tuple(map(int, parts))
 
 
+def folder_files(folder: Place, name: str) -> list[str]:
+    """The names of the files of one folder of the matrix, as `signatures/cuda.json`, sorted. Raises MatrixError where there is none."""
+    try:
+        found = sorted(f"{name}/{entry}" for entry in os.listdir(os.path.join(folder, name)) if entry.endswith(".json"))
+    except OSError as error:
+        raise MatrixError("error.matrix-invalid", file=shown(os.path.join(folder, name)), why=error.strerror or "not readable") from error
+    if not found or len(found) > _MAX_FILES:
+        raise MatrixError("error.matrix-invalid", file=shown(os.path.join(folder, name)), why=f"{len(found)} files")
+    return found
+
+
 def shown(path: Place) -> str:
     """`matrices/vllm/0.19.json`: from the matrix folder's own name on, as a person would name it."""
     parts = os.path.normpath(os.fspath(path)).split(os.sep)

@@ -15,6 +15,7 @@ from envcheck.matrix.effective import EffectiveDefault
 from envcheck.matrix.flags import FlagsFile
 from envcheck.matrix.images import ImagesFile
 from envcheck.matrix.knowledge import JudgementFile
+from envcheck.matrix.model_knowledge import KnowledgeFile, Recipe
 from envcheck.matrix.packages import PackagesFile
 from envcheck.matrix.quantization import QuantizationFile
 from envcheck.matrix.records import (
@@ -34,6 +35,7 @@ from envcheck.matrix.records import (
 )
 from envcheck.matrix.regressions import Regression
 from envcheck.matrix.root_steps import RootStepsFile
+from envcheck.matrix.signatures import Signature
 from envcheck.matrix.toolchain import ToolchainFile
 from envcheck.matrix.traits import Trait
 from envcheck.matrix.xids import XidRecord
@@ -82,10 +84,12 @@ FILES = (
     FileKind("makers.json", list[AcceleratorMaker], _by_id),
     FileKind("memory.json", MemoryFacts),
     FileKind("mirrors.json", list[Mirror], lambda record: (record.kind, record.id)),
+    FileKind("model_knowledge.json", KnowledgeFile),
     FileKind("models.json", list[ModelCard], lambda record: record.id.lower()),
     FileKind("packages.json", PackagesFile),
     FileKind("policy.json", Policy),
     FileKind("quantization.json", QuantizationFile),
+    FileKind("recipes.json", list[Recipe], lambda record: record.id.lower()),
     FileKind("regressions.json", list[Regression], _by_id),
     FileKind("root_steps.json", RootStepsFile),
     FileKind("toolchain.json", ToolchainFile),
@@ -94,10 +98,13 @@ FILES = (
     FileKind("xids.json", list[XidRecord], lambda record: record.number),
 )
 RELEASES = FileKind("vllm/", list[VllmRelease], _by_version)
+SIGNATURES = FileKind("signatures/", list[Signature], _by_id)
 
 
 def kind_of(name: str) -> FileKind | None:
     """The kind of a file by its path inside the folder, None for one that does not belong there."""
     if re.fullmatch(r"vllm/\d+\.\d+\.json", name):
         return RELEASES
+    if re.fullmatch(r"signatures/[a-z]+\.json", name):
+        return SIGNATURES
     return next((kind for kind in FILES if kind.name == name), None)

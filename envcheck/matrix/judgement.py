@@ -20,10 +20,12 @@ if TYPE_CHECKING:
     from envcheck.matrix.effective import EffectiveDefault
     from envcheck.matrix.flags import Flags
     from envcheck.matrix.images import Images
+    from envcheck.matrix.model_knowledge import Knowledge
     from envcheck.matrix.packages import Packages
     from envcheck.matrix.quantization import Quantization
     from envcheck.matrix.regressions import Regressions
     from envcheck.matrix.root_steps import RootSteps
+    from envcheck.matrix.signatures import Signature
     from envcheck.matrix.start import StartFacts
     from envcheck.matrix.toolchain import Toolchain
     from envcheck.matrix.xids import XidKind
@@ -31,6 +33,8 @@ if TYPE_CHECKING:
 
 class JudgementFacts:
     """Look-ups shared by all of them; `Matrix` reads the files."""
+
+    folder: str
 
     def _read(self, name: str, type_: Any) -> Any:
         raise NotImplementedError
@@ -116,6 +120,13 @@ class JudgementFacts:
         return DriverSecurity(self._read("driver_security.json", list[Bulletin]))
 
     @cached_property
+    def knowledge(self) -> Knowledge:
+        """Architectures by release, and vLLM's recipes."""
+        from envcheck.matrix.model_knowledge import Knowledge, KnowledgeFile, Recipe  # noqa: PLC0415  # only for a model
+
+        return Knowledge(self._read("model_knowledge.json", KnowledgeFile), self._read("recipes.json", list[Recipe]))
+
+    @cached_property
     def quantization(self) -> Quantization:
         """Number formats by release; only a question with a model needs them."""
         from envcheck.matrix.quantization import Quantization, QuantizationFile  # noqa: PLC0415
@@ -128,6 +139,15 @@ class JudgementFacts:
         from envcheck.matrix.regressions import Regression, Regressions  # noqa: PLC0415  # a batch of checks never asks
 
         return Regressions(self._read("regressions.json", list[Regression]))
+
+    @cached_property
+    def signatures(self) -> tuple[Signature, ...]:
+        """Lines by which failures are told in logs, file by file."""
+        from envcheck.matrix.decode import folder_files  # noqa: PLC0415  # only for a log
+        from envcheck.matrix.signatures import Signature  # noqa: PLC0415  # the same
+
+        names = folder_files(self.folder, "signatures")
+        return tuple(one for name in names for one in self._read(name, list[Signature]))
 
     @cached_property
     def xids(self) -> dict[int, XidKind]:

@@ -11,6 +11,7 @@ from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.version import InvalidVersion, Version
 
 from envcheck.matrix.records import VllmRelease
+from envcheck.matrix.signatures import Signature
 
 
 class Problem(msgspec.Struct, frozen=True):
@@ -39,6 +40,11 @@ class Loaded:
     def releases(self) -> list[tuple[str, int, VllmRelease]]:
         """Every vLLM release with its file and its place in it."""
         names = sorted(name for name in self._values if name.startswith("vllm/"))
+        return [(name, place, record) for name in names for place, record in enumerate(self._values[name])]
+
+    def signatures(self) -> list[tuple[str, int, Signature]]:
+        """Every signature with its file and its place in it."""
+        names = sorted(name for name in self._values if name.startswith("signatures/"))
         return [(name, place, record) for name in names for place, record in enumerate(self._values[name])]
 
 

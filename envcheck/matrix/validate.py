@@ -24,6 +24,7 @@ from envcheck.matrix.xref_places import place_problems
 from envcheck.matrix.xref_regressions import regression_problems
 from envcheck.matrix.xref_releases import release_problems
 from envcheck.matrix.xref_root_steps import root_step_problems
+from envcheck.matrix.xref_signatures import signature_problems
 from envcheck.matrix.xref_toolchain import toolchain_problems
 
 # The hosts of the default registries in pieces: mirrors are facts, the registries themselves are the installers' own business.
@@ -101,3 +102,4 @@ def _references(loaded: Loaded) -> Iterator[Problem]:
     yield from toolchain_problems(loaded)
     yield from root_step_problems(loaded)
     yield from log_line_problems(loaded)
+    yield from signature_problems(loaded)

@@ -22,6 +22,7 @@ LANGUAGES: tuple[Lang, ...] = ("en", "zh")
 _TEXTS = os.path.join(os.path.dirname(__file__), "texts")
 _PLACEHOLDER = re.compile(r"\{([a-z_][a-z0-9_]*)(?::([^{}]*))?\}")
 _LONGEST_PARAM = 600  # cells; a longer value is an attack or a mistake, and hides the sentence around it
+_SIGNATURE = "signature."
 _LIST_SEPARATOR: dict[Lang, str] = {"en": ", ", "zh": "、"}
 
 
@@ -77,6 +78,13 @@ def _sentences(lang: Lang) -> dict[str, str]:
 
 
 @lru_cache(maxsize=4)
+def _of_signatures(lang: Lang) -> dict[str, str]:
+    """Apart from the others, since only a log needs them. The keys stand there without their first part, `signature.`."""
+    with open(os.path.join(_TEXTS, "signatures", f"{lang}.json"), "rb") as file:
+        return msgspec.json.decode(file.read(), type=dict[str, str])
+
+
+@lru_cache(maxsize=4)
 def _pages(lang: Lang) -> dict[str, ExplainPage]:
     with open(os.path.join(_TEXTS, "explain", f"{lang}.json"), "rb") as file:
         return msgspec.json.decode(file.read(), type=dict[str, ExplainPage])
@@ -90,6 +98,9 @@ class Catalogue:
         self._own = _sentences(lang)
 
     def _sentence(self, key: str) -> str | None:
+        if key.startswith(_SIGNATURE):
+            inner = key.removeprefix(_SIGNATURE)
+            return _of_signatures(self.lang).get(inner) or _of_signatures("en").get(inner)
         return self._own.get(key) or _sentences("en").get(key)
 
     def text(self, text: Text) -> str:

@@ -1,0 +1,1 @@
+"""Log lines to findings: what the first cause of a failure is."""

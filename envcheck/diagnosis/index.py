@@ -1,0 +1,102 @@
+"""Which signatures a line may bear: by one word of each template, so that a line is compared with few of hundreds."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
+
+import msgspec
+
+from envcheck.diagnosis.template import Template, Value, template
+from envcheck.matrix.load import Matrix
+from envcheck.matrix.signatures import Signature
+
+# A line is looked at where it holds one of these; every template of the matrix does, which its validation checks.
+PICKS = (
+    *(b"rror", b"ailed", b"ailure", b"xception", b"annot", b"not found", b"o such", b"nsupported", b"not supported", b"undefined"),
+    *(b"imed out", b"imeout", b"enied", b"xceed", b"ismatch", b"illed", b"nvalid", b"nable to", b"nknown", b"out of memory", b"WARN "),
+    *(b"not available", b"incompatib", b"not compatible", b"unsatisf", b"conflict", b"equire", b"refused", b"lready in use", b"o CUDA"),
+)
+_WORD = re.compile(r"[A-Za-z0-9_]{3,}")
+_COMMON = frozenset(
+    (
+        *("the", "and", "for", "not", "that", "with", "are", "was", "has", "have", "this", "from", "but", "error", "errors", "failed"),
+        *("RuntimeError", "ValueError", "ImportError", "CUDA", "vllm", "torch", "python", "file", "line", "module", "found", "version"),
+    )
+)
+
+
+class Known(msgspec.Struct, frozen=True):
+    """One template of a signature."""
+
+    signature: Signature
+    template: Template
+
+
+class Fit(msgspec.Struct, frozen=True):
+    """A template that fits a line, and what its holes hold."""
+
+    signature: Signature
+    weight: int
+    values: dict[str, Value]
+
+
+class Index:
+    """All templates by one word each."""
+
+    def __init__(self, signatures: Iterable[Signature]) -> None:
+        known = [Known(signature, template(text)) for signature in signatures for text in signature.lines]
+        often: dict[str, int] = {}
+        for one in known:
+            for word in set(words_of(one.template)):
+                often[word] = often.get(word, 0) + 1
+        self._by_word: dict[str, list[Known]] = {}
+        for one in known:
+            self._by_word.setdefault(min(words_of(one.template), key=lambda word: _dearness(word, often)), []).append(one)
+
+    def fits(self, line: str) -> Iterator[Fit]:
+        """The templates that fit a line, in no order."""
+        for word in self._by_word.keys() & set(_WORD.findall(line)):
+            for one in self._by_word[word]:
+                values = one.template.match(line)
+                if values is not None:
+                    yield Fit(one.signature, one.template.weight, values)
+
+
+def words_of(found: Template) -> list[str]:
+    """The whole words of a template: not those that a hole may go on with. Raises ValueError where there is none."""
+    words: list[str] = []
+    for place, literal in enumerate((found.first, *(literal for _, literal in found.rest))):
+        inner = literal if place == 0 else _after_break(literal)
+        words += _WORD.findall(inner if place == len(found.rest) else _before_break(inner))
+    if not words:
+        raise ValueError(f"`{found.text}` has no whole word to find it by")
+    return words
+
+
+def picked(text: str) -> bool:
+    """Whether lines with this text are looked at."""
+    data = text.encode()
+    return any(word in data for word in PICKS)
+
+
+@lru_cache(maxsize=4)
+def index_of(matrix: Matrix) -> Index:
+    """The index of a matrix."""
+    return Index(matrix.signatures)
+
+
+def _dearness(word: str, often: dict[str, int]) -> tuple[bool, int, int]:
+    """Rare and long words first."""
+    return word in _COMMON, often[word], -len(word)
+
+
+def _after_break(literal: str) -> str:
+    found = re.search(r"[^A-Za-z0-9_]", literal)
+    return literal[found.start() :] if found else ""
+
+
+def _before_break(literal: str) -> str:
+    found = re.search(r"[A-Za-z0-9_]+$", literal)
+    return literal[: found.start()] if found else literal

@@ -1,0 +1,150 @@
+"""A log read once, block by block, in memory that does not grow with it: the lines that bear a signature, and those that only complain."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+
+import msgspec
+
+from envcheck.diagnosis.index import PICKS, Fit, Index
+from envcheck.matrix.signatures import Signature
+
+_LONGEST = 4096  # bytes of a line that are looked at
+_WINDOW = 16 << 10  # bytes before a line in which its traceback stands
+_MOST_HITS = 2000  # remembered; of a signature the first ones
+_MOST_OF_ONE = 4
+_TELLING = 40  # lines that only complain
+_ESCAPES = re.compile(r"\x1b(?:\[[0-9;?]{0,20}[ -/]?[@-~]|\][^\x07\x1b]{0,200}(?:\x07|\x1b\\)?|.)|[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+_LEVEL = re.compile(r"(?:^|[\s\])|:])\[?(DEBUG|INFO|WARNING|WARN|ERROR|CRITICAL|FATAL)[\s:\]]")
+_EXCEPTION = re.compile(r"(?:^|[\s\]])((?:[A-Za-z_][\w]{0,60}\.){0,6}[A-Z]\w{2,60}(?:Error|Exception|Exit|Interrupt|Warning))(?::|$)")
+_QUIET = frozenset({"DEBUG", "INFO", "WARNING"})
+
+
+class Hit(msgspec.Struct, frozen=True):
+    """A line that bears a signature: its number from 1, its text, what it captured; `sure` = what is to stand before it does."""
+
+    number: int
+    line: str
+    fit: Fit
+    sure: bool
+
+
+class Scan(msgspec.Struct):
+    """What a log holds. `telling` = (number, text) of lines that say that something failed and bear no signature, the first of them."""
+
+    lines: int = 0
+    hits: list[Hit] = []
+    telling: list[tuple[int, str]] = []
+    failed: bool = False
+
+
+class Scanner:
+    """Feeds on blocks of bytes that may end anywhere."""
+
+    def __init__(self, index: Index) -> None:
+        self._index = index
+        self._seen: dict[str, int] = {}
+        self._rest = b""
+        self._before = b""
+        self.scan = Scan(hits=[], telling=[])
+
+    def feed(self, block: bytes) -> None:
+        """The next bytes of the log."""
+        data = self._rest + block if self._rest else block
+        end = data.rfind(b"\n") + 1
+        if not end:
+            # A line without an end: what is beyond the longest is dropped.
+            self._rest = data if len(data) <= _LONGEST else data[:_LONGEST]
+            return
+        self._look(data[:end])
+        self._rest = data[end:]
+
+    def close(self) -> Scan:
+        """The end of the log."""
+        if self._rest:
+            self._look(self._rest)
+            self._rest = b""
+        return self.scan
+
+    def _look(self, data: bytes) -> None:
+        """Whole lines."""
+        number, counted = self.scan.lines, 0
+        for start, end in _picked(data):
+            number += data.count(b"\n", counted, start)
+            counted = start
+            self._line(data, start, end, number + 1)
+        self.scan.lines = number + data.count(b"\n", counted) + (not data.endswith(b"\n"))
+        self._before = data[-_WINDOW:] if len(data) >= _WINDOW else (self._before + data)[-_WINDOW:]
+
+    def _line(self, data: bytes, start: int, end: int, number: int) -> None:
+        line = cleaned(data[start : min(end, start + _LONGEST)])
+        fits = list(self._index.fits(line))
+        level = level_of(line)
+        if level in _QUIET:
+            fits = [fit for fit in fits if fit.signature.warns]
+        if fits:
+            self._keep(fits, line, number, data, start)
+        elif level in ("ERROR", "CRITICAL", "FATAL") or (level is None and _EXCEPTION.search(line)):
+            self.scan.failed = True
+            if len(self.scan.telling) < _TELLING:
+                self.scan.telling.append((number, line))
+
+    def _keep(self, fits: list[Fit], line: str, number: int, data: bytes, start: int) -> None:
+        before: bytes | None = None
+        best: tuple[bool, int, Fit] | None = None
+        for fit in fits:
+            if fit.signature.before:
+                if before is None:
+                    before = data[max(0, start - _WINDOW) : start] if start >= _WINDOW else (self._before + data[:start])[-_WINDOW:]
+                if not any(text.encode() in before for text in fit.signature.before):
+                    continue
+            asked = (bool(fit.signature.before), fit.weight, fit)
+            if best is None or asked[:2] > best[:2]:
+                best = asked
+        if best is None:
+            return
+        name = best[2].signature.id
+        self._seen[name] = self._seen.get(name, 0) + 1
+        if self._seen[name] <= _MOST_OF_ONE and len(self.scan.hits) < _MOST_HITS:
+            self.scan.hits.append(Hit(number, line, best[2], best[0]))
+
+
+def scanned(blocks: Iterable[bytes], index: Index) -> Scan:
+    """A whole log."""
+    scanner = Scanner(index)
+    for block in blocks:
+        scanner.feed(block)
+    return scanner.close()
+
+
+def cleaned(line: bytes) -> str:
+    """A line as text: no terminal escapes, no control characters, what is no UTF-8 replaced; of docker's JSON, the line within."""
+    text = line.decode("utf-8", "replace")
+    if text.startswith('{"log":"'):
+        text = text[8:].replace('\\"', '"').replace("\\n", " ").replace("\\u003c", "<").replace("\\u003e", ">")
+    return _ESCAPES.sub("", text).rstrip() if not text.isprintable() else text.rstrip()
+
+
+def level_of(line: str) -> str | None:
+    """The level at which a line was logged; None for one that says none, a traceback's for instance."""
+    found = _LEVEL.search(line[:200])
+    return {"WARN": "WARNING"}.get(found[1], found[1]) if found else None
+
+
+def signature_of(hit: Hit) -> Signature:
+    """The signature that a line bears."""
+    return hit.fit.signature
+
+
+def _picked(data: bytes) -> Iterator[tuple[int, int]]:
+    """Start and end of each line that holds one of the words, in order, each line once."""
+    starts: dict[int, int] = {}
+    for word in PICKS:
+        at = data.find(word)
+        while at >= 0:
+            end = data.find(b"\n", at)
+            end = len(data) if end < 0 else end
+            starts.setdefault(data.rfind(b"\n", 0, at) + 1, end)
+            at = data.find(word, end)
+    return iter(sorted(starts.items()))
