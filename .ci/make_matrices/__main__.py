@@ -16,6 +16,7 @@ import make_cuda  # noqa: E402
 import make_flags  # noqa: E402
 import make_gpus  # noqa: E402
 import make_images  # noqa: E402
+import make_knowledge  # noqa: E402
 import make_models  # noqa: E402
 import make_places  # noqa: E402
 import make_quantization  # noqa: E402
@@ -31,6 +32,7 @@ STEPS = (
     make_places,
     make_models,
     make_quantization,
+    make_knowledge,
     make_advisories,
     make_flags,
     make_rest,
