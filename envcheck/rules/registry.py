@@ -220,6 +220,7 @@ ENVIRONMENT_RULES = (
 LAST_RULES = (
     Rule("serve_flags.arguments", when.request, ("flag-not-in-release", "flag-value-invalid"), ("packages.vllm",)),
     Rule("serve_flags.variables", when.own_variables, ("flag-not-in-release",), ("environment", "packages.vllm")),
+    Rule("architecture.known_to_release", when.request, ("model-unsupported-by-release",), ("packages.vllm",)),
     Rule("parallel.parallel_size", when.request, ("parallel-size-invalid",), ("gpus",)),
     Rule("precision.number_formats", when.request, ("fp8-unsupported-gpu", "quantization-unsupported-gpu"), ("gpus", "packages.vllm")),
     Rule("precision.bfloat16", when.gpu, ("bf16-unsupported-gpu",), ("gpus", "packages.vllm")),
