@@ -311,6 +311,28 @@ class Family(MemoryRecord, frozen=True, kw_only=True):
     structure: Structure = Structure()
 
 
+class DraftRule(MemoryRecord, frozen=True, kw_only=True):
+    """How a release loads what drafts; `shares_mtp_head` = prediction layers use the target's output head instead of their own."""
+
+    shares_mtp_head: bool
+
+
+class LoraRule(MemoryRecord, frozen=True, kw_only=True):
+    """What a release allocates for LoRA.
+
+    `max_loras` and `max_lora_rank` = defaults; `experts` = routed experts have buffers too; `extra_vocab` = rows for tokens that
+    adapters add, by default; `head_rows_to` = rows of the output head's buffer are a multiple of this; `embeddings` = architectures
+    whose embedding and output head have buffers.
+    """
+
+    max_loras: int
+    max_lora_rank: int
+    experts: bool
+    extra_vocab: int
+    head_rows_to: int
+    embeddings: list[str]
+
+
 class MemoryFacts(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """`matrices/memory.json`."""
 
@@ -332,3 +354,5 @@ class MemoryFacts(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_on
     kv_formats: list[KvFormat]
     families: list[Family]
     spreads: list[Spread] = []
+    drafts: list[DraftRule] = []
+    lora: list[LoraRule] = []

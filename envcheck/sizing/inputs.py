@@ -9,6 +9,7 @@ import msgspec
 from packaging.version import Version
 
 from envcheck.model.memoryfacts import Engine
+from envcheck.model.modelspec import Adapter
 from envcheck.model.versions import ComputeCapability
 
 
@@ -34,6 +35,7 @@ class SizingInputs(msgspec.Struct, frozen=True, kw_only=True):
 
     `release_told` False = nobody named the release and none is installed, so that what its log would print is anybody's guess.
     `first_start` False = compiled code of an earlier run is cached. `ram_bytes` = host memory. `flashinfer` = that package is installed.
+    `draft_config` and `draft_bytes` = of the model that drafts; `adapters` = those read; `unread` = what could not be read of either.
     `llm_class` = vLLM runs inside a program through its `LLM` class.
     """
 
@@ -50,4 +52,8 @@ class SizingInputs(msgspec.Struct, frozen=True, kw_only=True):
     first_start: bool | None = None
     ram_bytes: float | None = None
     flashinfer: bool = False
+    draft_config: Mapping[str, Any] = {}
+    draft_bytes: float | None = None
+    adapters: tuple[Adapter, ...] = ()
+    unread: tuple[str, ...] = ()
     llm_class: bool = False

@@ -12,6 +12,7 @@ from envcheck.model.memoryfacts import (
     Accounting,
     ColdStart,
     Defaults,
+    DraftRule,
     EncoderRows,
     Engine,
     Family,
@@ -19,6 +20,7 @@ from envcheck.model.memoryfacts import (
     GraphMemory,
     GraphSizes,
     KvLayout,
+    LoraRule,
     MemoryFacts,
     MemoryRecord,
     NonTorch,
@@ -63,6 +65,8 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True):
     quantization: list[QuantizationFormat]
     families: list[Family]
     spreads: list[Spread]
+    drafts: DraftRule | None = None
+    lora: LoraRule | None = None
 
 
 class MemoryTable:
@@ -113,6 +117,8 @@ class MemoryTable:
             quantization=all_of(facts.quantization),
             families=[self._family(family, final) for family in facts.families],
             spreads=all_of(facts.spreads),
+            drafts=first(all_of(facts.drafts)),
+            lora=first(all_of(facts.lora)),
         )
 
     def _family(self, family: Family, final: Version) -> Family:

@@ -43,10 +43,15 @@ def weight_terms(
     dims: Dimensions, rank: Rank, form: WeightFormat, text_only: bool = False, pooling: bool = False, batched_tokens: int = 0
 ) -> WeightTerms:
     """Bytes by part on one rank; `batched_tokens` = rows of the buffers that some models keep for their encoder's outputs."""
-    rows = -(-dims.vocab // _VOCABULARY_MULTIPLE) * _VOCABULARY_MULTIPLE
+    rows = padded_rows(dims.vocab)
     terms = _terms(dims, rank, form, rows, text_only, pooling or dims.headless, loaded=True)
     deep = 0 if text_only else deepstack_levels(dims)
     return msgspec.structs.replace(terms, encoder=terms.encoder + deep * batched_tokens * dims.hidden * form.plain)
+
+
+def padded_rows(vocabulary: int) -> int:
+    """Rows of an embedding or a head as vLLM allocates them."""
+    return -(-vocabulary // _VOCABULARY_MULTIPLE) * _VOCABULARY_MULTIPLE
 
 
 def checkpoint_bytes(dims: Dimensions, form: WeightFormat) -> float:
