@@ -38,9 +38,8 @@ def cache_layers(dims: Dimensions, settings: Settings, layout: KvLayout, formats
         for need in _needs(dims, group, settings, layout, formats):
             key = (need.keeps, need.bytes_per_token, need.state_bytes)
             found[key] = found.get(key, 0.0) + need.count * share
-    drafts = settings.draft_layers if found else 0
     layers = [CacheLayers(keeps, count, each, state) for (keeps, each, state), count in found.items()]
-    return _with_drafts(layers, drafts)
+    return _with_drafts(layers, dims, settings, layout, formats) if settings.draft else tuple(layers)
 
 
 def bytes_per_token(layers: Sequence[CacheLayers]) -> float:
@@ -48,12 +47,39 @@ def bytes_per_token(layers: Sequence[CacheLayers]) -> float:
     return sum(layer.count * layer.bytes_per_token for layer in layers if layer.keeps != "cross")
 
 
-def _with_drafts(layers: list[CacheLayers], drafts: int) -> tuple[CacheLayers, ...]:
-    """A draft's layers keep what the model's full-attention layers do."""
+def _with_drafts(
+    layers: list[CacheLayers], dims: Dimensions, settings: Settings, layout: KvLayout, formats: Sequence[KvFormat]
+) -> tuple[CacheLayers, ...]:
+    """A draft's layers keep all tokens, beside the model's full-attention layers; of other size, they count there by their bytes."""
+    drafts = _draft_needs(dims, settings, layout, formats)
     full = next((i for i, layer in enumerate(layers) if layer.keeps == "all"), None)
-    if drafts and full is not None:
-        layers[full] = msgspec.structs.replace(layers[full], count=layers[full].count + drafts)
+    if full is None:
+        return tuple(layers)
+    plain = all(layer.keeps == "all" for layer in layers)
+    for need in drafts:
+        each = layers[full].bytes_per_token
+        if plain and need.bytes_per_token != each:
+            layers.append(need)
+        elif each:
+            added = need.count * need.bytes_per_token / each
+            layers[full] = msgspec.structs.replace(layers[full], count=layers[full].count + added)
     return tuple(layers)
+
+
+def _draft_needs(dims: Dimensions, settings: Settings, layout: KvLayout, formats: Sequence[KvFormat]) -> list[CacheLayers]:
+    """What the draft's attention layers keep; prediction layers as the target's last attention layer, each with its own keys."""
+    draft = settings.draft
+    if draft is None:
+        return []
+    if draft.kind == "mtp":
+        kinds = [group for group in dims.layers if group.layer.mixer not in ("recurrent", "none", "shared", "cross", "window", "chunk")]
+        groups = [msgspec.structs.replace(group, count=draft.layers) for group in kinds[-1:]]
+        return [need for group in groups for need in _needs(dims, group, settings, layout, formats) if need.keeps == "all"]
+    if draft.kind not in ("model", "eagle", "eagle3") or draft.dims is None:
+        return []
+    own, mine = draft.dims, msgspec.structs.replace(settings, tensor_ranks=draft.ranks)
+    needs = [need for group in own.layers for need in _needs(own, group, mine, layout, formats)]
+    return [msgspec.structs.replace(need, keeps="all") for need in needs if need.bytes_per_token and need.keeps != "cross"]
 
 
 def _needs(dims: Dimensions, group: LayerGroup, settings: Settings, layout: KvLayout, formats: Sequence[KvFormat]) -> list[CacheLayers]:

@@ -69,10 +69,29 @@ class Question(msgspec.Struct, frozen=True):
         offload = self.settings.offload_gib * GIB
         if self.inputs.weights_gib is not None:
             return max(0.0, self.inputs.weights_gib * GIB - offload)
+        offload -= self.draft_bytes(rank) + self.lora_bytes(rank)
         if self.dims.missing or not self.form.known:
             whole = self.inputs.weights_bytes
             return max(0.0, whole / rank.ranks / rank.stages - offload) if whole else None
         return max(0.0, self.weight_parts(rank).total * self._checkpoint_scale() - offload)
+
+    def draft_bytes(self, rank: Rank) -> float:
+        """Bytes of what drafts on a rank; measured weights hold it already."""
+        draft = self.settings.draft
+        if draft is None:
+            return 0.0
+        from envcheck.sizing.speculative import draft_terms  # noqa: PLC0415  # few servers speculate
+
+        return draft_terms(draft, self.dims, rank, self.form, self.rules.drafts).total
+
+    def lora_bytes(self, rank: Rank) -> float:
+        """Bytes of the buffers for LoRA adapters on a rank; measured weights hold them already."""
+        lora, rule = self.settings.lora, self.rules.lora
+        if lora is None or rule is None:
+            return 0.0
+        from envcheck.sizing.lora import lora_terms  # noqa: PLC0415  # few servers have adapters
+
+        return lora_terms(self.dims, lora, rank, rule, self.settings.batched_tokens, self.settings.sequences).total
 
     def weight_parts(self, rank: Rank) -> WeightTerms:
         """Bytes of weights on a rank by part, as computed from the configuration."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -14,6 +14,10 @@ from envcheck.sizing.inputs import SizingInputs
 from envcheck.sizing.quantization import model_dtype_bytes
 from envcheck.sizing.release import Rules
 from envcheck.sizing.spec import Dimensions, answers_with_vectors
+
+if TYPE_CHECKING:
+    from envcheck.sizing.lora import Lora
+    from envcheck.sizing.speculative import Speculation
 
 _POOLING_NAMES = ("embedding", "reranker", "reward", "classification", "crossencoder")
 _LENGTH_UNITS = {"k": 1000, "K": 1024, "m": 10**6, "M": 1 << 20}
@@ -53,7 +57,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     profile_encoder: bool
     limits: Mapping[str, int]
     draft_tokens: int
-    draft_layers: int
+    draft: Speculation | None
+    lora: Lora | None
     state_dtype: str | None
     asynchronous: bool | None
     sampler_in_profile: bool
@@ -72,7 +77,8 @@ def settings_of(inputs: SizingInputs, dims: Dimensions, rules: Rules) -> Setting
     asked = context_length(args.get("max_model_len"))
     context = asked or dims.context or _UNKNOWN_CONTEXT
     chunked = _chunked(args, base, context, dims)
-    speculation = mapping(args, "speculative_config")
+    plain, ranks = model_dtype_bytes(dims, args), integer(args, "tensor_parallel_size", most=4096) or 1
+    draft = _draft(inputs, dims, rules, ranks)
     compilation = mapping(args, "compilation_config")
     pooling = _pooling(inputs, args, dims)
     batch = integer(args, "max_num_batched_tokens", most=1 << 26) or batched_tokens(base, inputs.card, context, chunked, inputs.llm_class)
@@ -91,14 +97,14 @@ def settings_of(inputs: SizingInputs, dims: Dimensions, rules: Rules) -> Setting
         fit_context=str(args.get("max_model_len")).strip().lower() in ("auto", "-1"),
         batched_tokens=batch,
         sequences=min(wanted, batch),
-        tensor_ranks=integer(args, "tensor_parallel_size", most=4096) or 1,
+        tensor_ranks=ranks,
         stages=integer(args, "pipeline_parallel_size", most=1024) or 1,
         replicas=integer(args, "data_parallel_size", most=4096) or 1,
         context_ranks=integer(args, "decode_context_parallel_size", most=4096) or 1,
         expert_parallel=bool(flag(args, "enable_expert_parallel")),
         block_size=integer(args, "block_size", most=1 << 16) or base.block_size,
         kv_dtype=(word(args, "kv_cache_dtype") or "auto").lower(),
-        dtype_bytes=model_dtype_bytes(dims, args),
+        dtype_bytes=plain,
         chunked=chunked,
         prefix_caching=_or(flag(args, "enable_prefix_caching"), rules.engine == "v1" and not pooling and dims.recurrent is None),
         graphs=not eager,
@@ -114,8 +120,9 @@ def settings_of(inputs: SizingInputs, dims: Dimensions, rules: Rules) -> Setting
         text_only=bool(flag(args, "language_model_only")) or not dims.multimodal,
         profile_encoder=not flag(args, "skip_mm_profiling"),
         limits=_limits(args),
-        draft_tokens=integer(speculation, "num_speculative_tokens", least=0, most=1024) or 0,
-        draft_layers=_draft_layers(speculation, dims),
+        draft_tokens=draft.tokens if draft else 0,
+        draft=draft,
+        lora=_lora(inputs, plain, rules),
         state_dtype=word(args, "mamba_ssm_cache_dtype"),
         asynchronous=flag(args, "async_scheduling"),
         sampler_in_profile=not pooling and (base.sampler_when_chunked or not chunked),
@@ -173,9 +180,19 @@ def _limits(args: Mapping[str, Any]) -> dict[str, int]:
     return found
 
 
-def _draft_layers(speculation: Mapping[str, Any], dims: Dimensions) -> int:
-    """Layers a draft adds to the KV cache: the model's own prediction layers, or the one layer of an EAGLE head."""
-    method = (word(speculation, "method") or "").lower()
-    if "mtp" in method:
-        return max(1, dims.draft_layers)
-    return 1 if "eagle" in method else 0
+def _draft(inputs: SizingInputs, dims: Dimensions, rules: Rules, ranks: int) -> Speculation | None:
+    """What drafts, where the arguments speak of it."""
+    if not any(name.startswith(("spec", "num_spec")) for name in inputs.serve_args):
+        return None
+    from envcheck.sizing.speculative import speculation_of  # noqa: PLC0415  # few servers speculate
+
+    return speculation_of(inputs, dims, rules.families, ranks)
+
+
+def _lora(inputs: SizingInputs, plain: int, rules: Rules) -> Lora | None:
+    """LoRA's settings, where it is enabled."""
+    if not inputs.serve_args.get("enable_lora"):
+        return None
+    from envcheck.sizing.lora import lora_of  # noqa: PLC0415  # few servers have adapters
+
+    return lora_of(inputs.serve_args, plain, rules.lora, inputs.adapters)

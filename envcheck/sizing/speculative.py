@@ -178,8 +178,8 @@ def _whole(draft: Speculation, mine: Rank) -> float:
     if draft.dims is None:
         return (draft.weights_bytes or 0.0) / mine.ranks
     form = _form(draft.dims, draft.name, draft.plain)
-    if not form.known:
-        return (draft.weights_bytes or checkpoint_bytes(draft.dims, WeightFormat(*[2.0] * 6))) / mine.ranks
+    if not form.known and draft.weights_bytes:
+        return draft.weights_bytes / mine.ranks
     computed, file = weight_terms(draft.dims, mine, form, text_only=True).total, checkpoint_bytes(draft.dims, form)
     off = abs((draft.weights_bytes or file) / file - 1) if file else 0.0
     return computed * (draft.weights_bytes or file) / file if off > 0.03 else computed
