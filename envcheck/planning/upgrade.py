@@ -1,23 +1,24 @@
-"""What changes between two releases: arguments, defaults, engine, what the wheel needs, advisories; and the command line anew."""
+"""What changes between two releases: arguments, defaults, engine, what the wheel needs, models, advisories; and the command anew."""
 
 from __future__ import annotations
 
-import json
-import re
 from collections.abc import Mapping
 from typing import Any
 
 import msgspec
 
-from envcheck.matrix.flags import Flags, ServeFlag, has, within
+from envcheck.matrix.flags import Flags, ServeFlag, has
 from envcheck.matrix.load import Matrix
 from envcheck.matrix.release import Release
+from envcheck.model.plan import Setting
 from envcheck.model.text import Text
-from envcheck.planning.effective import effective, engine_of
+from envcheck.planning.effective import effective
+from envcheck.planning.migration import Move, headline, steps
+from envcheck.planning.serving.spelling import Wanted, spell
 from envcheck.sizing.inputs import Card
 
 _MOST = 64
-_PAIR = re.compile(r"[a-z_]{1,20}=\d{1,6}\Z")
+_AS_ASKED = Text("upgrade.as-given")
 
 
 class Change(msgspec.Struct, frozen=True, kw_only=True):
@@ -38,39 +39,82 @@ class LostFlag(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Upgrade(msgspec.Struct, frozen=True, kw_only=True):
-    """The whole difference. `command` = the serve arguments for the target, `closed` and `opened` = advisories."""
+    """The whole difference. `closed` and `opened` = advisories; `models_gone`, `models_added` = architectures.
+
+    `migration` in a sentence, `steps` what to do in order. `command` = the serve arguments for the target, `environment` the variables that
+    stand in the place of arguments, `notes` what became of arguments that are not as they were given. `model` = what becomes of the model.
+    """
 
     before: str
     after: str
     migration: Text
+    steps: tuple[Text, ...]
     stack: tuple[Change, ...]
     defaults: tuple[Change, ...]
     lost: tuple[LostFlag, ...]
     added: tuple[str, ...]
     closed: tuple[str, ...]
     opened: tuple[str, ...]
+    models_gone: tuple[str, ...]
+    models_added: tuple[str, ...]
+    model: Text | None
     command: tuple[str, ...]
+    environment: tuple[str, ...]
+    notes: tuple[Text, ...]
 
 
-def upgrade(matrix: Matrix, old: Release, new: Release, card: Card, serve_args: Mapping[str, Any]) -> Upgrade:
-    """The difference between two releases on a card, for a command line. Sources: the releases' records, flags and defaults."""
+def upgrade(
+    matrix: Matrix, old: Release, new: Release, card: Card, serve_args: Mapping[str, Any], architectures: tuple[str, ...] = ()
+) -> Upgrade:
+    """The difference between two releases on a card, for a command line and a model's architectures. Sources: the matrix's records."""
     flags = matrix.flags
-    given = {_full(flags, key, old) for key in list(serve_args)[:_MOST]}
+    arguments = dict(list(serve_args.items())[:_MOST])
+    given = {_full(flags, key, old) for key in arguments}
     before, after = set(flags.names(old.version)), set(flags.names(new.version))
     lost = tuple(_lost(flags, name, new, name in given) for name in sorted((before | given) - after))
     here, there = _advisories(matrix, old), _advisories(matrix, new)
+    then, now = effective(matrix, old, card), effective(matrix, new, card)
+    move = Move(
+        old=old,
+        new=new,
+        card=card,
+        engines=(then.engine, now.engine),
+        before={one.setting: one.value for one in then.defaults},
+        after={one.setting: one.value for one in now.defaults},
+        given=frozenset(given),
+        serve_args=arguments,
+    )
+    spelt = spell(flags, new.version, new.raw, [Wanted(key, value, _AS_ASKED) for key, value in arguments.items()])
+    gone, came = _models(matrix, old, new)
     return Upgrade(
         before=old.raw,
         after=new.raw,
-        migration=_migration(matrix, old, new, card),
-        stack=_stack(matrix, old, new, card),
-        defaults=_defaults(matrix, old, new, card),
+        migration=headline(matrix, move),
+        steps=tuple(steps(matrix, move)),
+        stack=_stack(matrix, old, new, move.engines),
+        defaults=_defaults(move),
         lost=lost,
         added=tuple(sorted(after - before)),
         closed=tuple(sorted(here - there)),
         opened=tuple(sorted(there - here)),
-        command=_command(flags, new, serve_args),
+        models_gone=gone,
+        models_added=came,
+        model=_model(matrix, new, architectures),
+        command=tuple(word for setting in spelt.settings for word in setting.words),
+        environment=tuple(_assigned(setting) for setting in spelt.environment),
+        notes=(*spelt.notes, *_left_out(lost, spelt.notes, new)),
     )
+
+
+def _left_out(lost: tuple[LostFlag, ...], notes: tuple[Text, ...], new: Release) -> tuple[Text, ...]:
+    """Arguments given that the target lacks and of which nothing was said yet: a switch that is off, say."""
+    said = {note.params.get("flag") for note in notes}
+    silent = (one.flag for one in lost if one.given and one.flag not in said)
+    return tuple(Text("upgrade.left-out", {"flag": flag, "vllm": new.raw}) for flag in silent)
+
+
+def _assigned(setting: Setting) -> str:
+    return f"{setting.flag}={setting.value}"
 
 
 def _full(flags: Flags, key: str, release: Release) -> str:
@@ -91,71 +135,57 @@ def _lost(flags: Flags, name: str, new: Release, given: bool) -> LostFlag:
     return LostFlag(flag=name, instead=found.instead, why=why, given=given)
 
 
-def _command(flags: Flags, new: Release, serve_args: Mapping[str, Any]) -> tuple[str, ...]:
-    """The arguments with the target's names; what it lacks without a plain successor is left out."""
-    words: list[str] = []
-    for key, value in list(serve_args.items())[:_MOST]:
-        name = _full(flags, key, new)
-        flag = flags.flag(name)
-        if flag is None or not has(flag, new.version):
-            found = flags.replacement(name, new.version)
-            if found is None or found.why != "renamed" or not found.instead:
-                continue
-            name = found.instead
-        words += _words(flags, new, name, value)
-    return tuple(words)
-
-
-def _words(flags: Flags, new: Release, name: str, value: object) -> list[str]:
-    if value is True or value is False:
-        return [name if value else "--no-" + name[2:]]
-    text = value if isinstance(value, str) else json.dumps(value)
-    if name == "--limit-mm-per-prompt" and not within(flags.file.pairs, new.version):
-        parts = text.split(",")
-        if all(_PAIR.match(part) for part in parts):
-            text = json.dumps({part.split("=")[0]: int(part.split("=")[1]) for part in parts})
-    return [*name.split(), text]
-
-
 def _advisories(matrix: Matrix, release: Release) -> set[str]:
     return {entry.advisory.id for entry in matrix.advisories.open_in("vllm", release.version)}
 
 
-def _stack(matrix: Matrix, old: Release, new: Release, card: Card) -> tuple[Change, ...]:
-    before, after = _facts(matrix, old, card), _facts(matrix, new, card)
+def _models(matrix: Matrix, old: Release, new: Release) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Architectures that the target no longer has, and those that it has besides."""
+    knowledge = matrix.knowledge
+    names = knowledge.file.architectures
+    before, after = ({name for name in names if knowledge.knows(name, release.version)} for release in (old, new))
+    return tuple(sorted(before - after)), tuple(sorted(after - before))
+
+
+def _model(matrix: Matrix, new: Release, architectures: tuple[str, ...]) -> Text | None:
+    """What becomes of a model: still served, gone with its last release, or not there yet with its first."""
+    if not architectures:
+        return None
+    name, knowledge = architectures[0][:80], matrix.knowledge
+    if any(knowledge.knows(one, new.version) for one in architectures):
+        return Text("upgrade.model-known", {"architecture": name, "vllm": new.raw})
+    having = [release for release in matrix.releases if knowledge.knows(name, release.version)]
+    if not having:
+        return Text("upgrade.model-unknown", {"architecture": name, "vllm": new.raw})
+    if new.version > having[0].version:
+        return Text("upgrade.model-gone", {"architecture": name, "vllm": new.raw, "last": having[0].raw})
+    return Text("upgrade.model-later", {"architecture": name, "vllm": new.raw, "first": having[-1].raw})
+
+
+def _stack(matrix: Matrix, old: Release, new: Release, engines: tuple[str, str]) -> tuple[Change, ...]:
+    before, after = _facts(matrix, old, engines[0]), _facts(matrix, new, engines[1])
     return tuple(Change(what=what, before=before[what], after=after[what]) for what in before if before[what] != after[what])
 
 
-def _facts(matrix: Matrix, release: Release, card: Card) -> dict[str, str | None]:
+def _facts(matrix: Matrix, release: Release, engine: str) -> dict[str, str | None]:
     build = release.build("x86_64")
     major = build.cuda_major if build else None
     floor = matrix.cuda_floor(major) if major else None
+    images = matrix.images.table.tags(release.raw, "x86_64")
     return {
-        "engine": engine_of(matrix, release, card).upper(),
+        "engine": engine.upper(),
         "python": release.record.requires_python,
         "torch": release.torch_pin,
         "cuda-major": str(major) if major else None,
         "driver-floor": floor.raw if floor else None,
+        "images": ", ".join(image.reference for image in images) or None,
     }
 
 
-def _defaults(matrix: Matrix, old: Release, new: Release, card: Card) -> tuple[Change, ...]:
-    before = {default.setting: default.value for default in effective(matrix, old, card).defaults}
-    after = {default.setting: default.value for default in effective(matrix, new, card).defaults}
-    names = [name for name in {**before, **after} if name != "engine" and before.get(name) != after.get(name)]
-    return tuple(Change(what=name, before=_shown(before.get(name)), after=_shown(after.get(name))) for name in names)
+def _defaults(move: Move) -> tuple[Change, ...]:
+    names = [name for name in {**move.before, **move.after} if name != "engine" and move.before.get(name) != move.after.get(name)]
+    return tuple(Change(what=name, before=_shown(move.before.get(name)), after=_shown(move.after.get(name))) for name in names)
 
 
 def _shown(value: object) -> str | None:
     return None if value is None else str(value)
-
-
-def _migration(matrix: Matrix, old: Release, new: Release, card: Card) -> Text:
-    """V0 to V1 as one answer: stays, moves and can go back, or moves for good."""
-    here, there = engine_of(matrix, old, card), engine_of(matrix, new, card)
-    entry = matrix.engine(new)
-    if here == there:
-        return Text("upgrade.engine-stays", {"engine": here.upper()})
-    if there == "v1" and entry is not None and "v0" in entry.available and entry.switch == "selects":
-        return Text("upgrade.engine-moves", {"vllm": new.raw})
-    return Text("upgrade.engine-moves-for-good", {"vllm": new.raw, "engine": there.upper()})

@@ -5,11 +5,14 @@ from __future__ import annotations
 import msgspec
 
 from envcheck.planning.upgrade import Change, Upgrade
+from envcheck.planning.upgrade_memory import MemoryChange
 from envcheck.render.catalogue import Catalogue
 from envcheck.render.page import Page
 from envcheck.render.paint import Paint, plain
 
 UPGRADE_SCHEMA = "envcheck.upgrade/1"
+_SHOWN = 6  # architectures named in the text; the JSON has all
+_OWN = ("total", "budget")  # figures that the memory budget's own page words otherwise
 
 
 class LostFlagOut(msgspec.Struct, frozen=True):
@@ -22,7 +25,11 @@ class LostFlagOut(msgspec.Struct, frozen=True):
 
 
 class UpgradeOut(msgspec.Struct, frozen=True):
-    """The answer of `upgrade`; `kv_gib` = memory for the KV cache of one GPU before and after, null without a model."""
+    """The answer of `upgrade`; `kv_gib` = memory for the KV cache of one GPU before and after, null without a model.
+
+    `steps` = what to do, in order; `notes` = what became of arguments that are not as they were given; `environment` = variables to export
+    for the command; `memory` = each term of the budget, and what each changed default does to the KV cache.
+    """
 
     before: str
     after: str
@@ -35,52 +42,127 @@ class UpgradeOut(msgspec.Struct, frozen=True):
     opened: tuple[str, ...]
     command: tuple[str, ...]
     kv_gib: tuple[float | None, float | None] | None
+    steps: list[str]
+    notes: list[str]
+    environment: tuple[str, ...]
+    models_gone: tuple[str, ...]
+    models_added: tuple[str, ...]
+    model: str | None
+    memory: MemoryChange | None
     schema: str = UPGRADE_SCHEMA
 
 
-Kv = tuple[float | None, float | None] | None
+def _kv(memory: MemoryChange | None) -> tuple[float | None, float | None] | None:
+    return next(((term.before, term.after) for term in memory.terms if term.name == "kv_cache"), None) if memory else None
 
 
-def upgrade_out(found: Upgrade, kv_gib: Kv, catalogue: Catalogue) -> UpgradeOut:
+def upgrade_out(found: Upgrade, memory: MemoryChange | None, catalogue: Catalogue) -> UpgradeOut:
     """The JSON form."""
-    lost = [LostFlagOut(one.flag, one.instead, catalogue.text(one.why), one.given) for one in found.lost]
     return UpgradeOut(
-        found.before,
-        found.after,
-        catalogue.text(found.migration),
-        found.stack,
-        found.defaults,
-        lost,
-        found.added,
-        found.closed,
-        found.opened,
-        found.command,
-        kv_gib,
+        before=found.before,
+        after=found.after,
+        migration=catalogue.text(found.migration),
+        stack=found.stack,
+        defaults=found.defaults,
+        lost=[LostFlagOut(one.flag, one.instead, catalogue.text(one.why), one.given) for one in found.lost],
+        added=found.added,
+        closed=found.closed,
+        opened=found.opened,
+        command=found.command,
+        kv_gib=_kv(memory),
+        steps=[catalogue.text(step) for step in found.steps],
+        notes=[catalogue.text(note) for note in found.notes],
+        environment=found.environment,
+        models_gone=found.models_gone,
+        models_added=found.models_added,
+        model=catalogue.text(found.model) if found.model else None,
+        memory=memory,
     )
 
 
-def upgrade_text(found: Upgrade, kv_gib: Kv, catalogue: Catalogue, *, verbose: bool = False, paint: Paint = plain) -> str:
-    """Engine, stack, defaults, arguments, advisories, then the command line."""
+def upgrade_text(found: Upgrade, memory: MemoryChange | None, catalogue: Catalogue, *, verbose: bool = False, paint: Paint = plain) -> str:
+    """Engine, what to do, stack, models, defaults, memory, arguments, advisories, then the command line."""
     page = Page(catalogue, paint)
-    page.say("upgrade.subject", before=found.before, after=found.after)
+    page.say("upgrade.subject", before=found.before, after=found.after, role="heading")
     page.write(catalogue.text(found.migration), indent="  ")
+    _steps(page, found)
     _changes(page, "upgrade.stack", found.stack)
+    _models(page, found)
     _changes(page, "upgrade.defaults", found.defaults)
-    if kv_gib:
-        before, after = ("?" if value is None else f"{value:.2f}" for value in kv_gib)
-        page.say("upgrade.kv", indent="  ", before=before, after=after)
-    shown = [one for one in found.lost if one.given or one.instead or verbose]
-    page.heading("upgrade.lost", count=len(found.lost))
-    for one in shown:
-        page.write(f"{one.flag}: {catalogue.text(one.why)}", indent="    ", first="  - ", role="caution" if one.given else None)
+    if memory:
+        _memory(page, memory)
+    _lost(page, found, verbose=verbose)
+    page.blank()
     page.say("upgrade.advisories", closed=len(found.closed), opened=len(found.opened))
-    if found.command:
-        page.heading("upgrade.command")
-        page.command(["vllm", "serve", "MODEL", *found.command])
+    _command(page, found)
     return page.finish()
 
 
+def _steps(page: Page, found: Upgrade) -> None:
+    if not found.steps:
+        return
+    page.heading("upgrade.steps")
+    for number, step in enumerate(found.steps, 1):
+        page.write(page.catalogue.text(step), indent="     ", first=f"  {number}. ")
+
+
 def _changes(page: Page, heading: str, changes: tuple[Change, ...]) -> None:
+    if not changes:
+        return
     page.heading(heading)
     for change in changes:
         page.write(f"{change.what}: {change.before or '-'} -> {change.after or '-'}", indent="    ", first="  - ")
+
+
+def _models(page: Page, found: Upgrade) -> None:
+    if found.model:
+        page.heading("upgrade.model")
+        page.write(page.catalogue.text(found.model), indent="  ")
+    if not (found.models_gone or found.models_added):
+        return
+    page.heading("upgrade.models")
+    for key, names in (("upgrade.models-gone", found.models_gone), ("upgrade.models-added", found.models_added)):
+        if names:
+            more = ("...",) if len(names) > _SHOWN else ()
+            listed = page.catalogue.listed((*names[:_SHOWN], *more))
+            page.write(page.catalogue.say(key, count=len(names), names=listed), indent="    ", first="  - ")
+
+
+def _memory(page: Page, memory: MemoryChange) -> None:
+    page.heading("upgrade.memory")
+    for term in memory.terms:
+        if term.before != term.after:
+            before, after = ("?" if value is None else f"{value:.2f}" for value in (term.before, term.after))
+            name = page.catalogue.say(f"upgrade.{term.name}" if term.name in _OWN else f"size.term.{term.name}")
+            page.say("upgrade.term", indent="  ", name=name, before=before, after=after)
+    for effect in memory.effects:
+        page.say(
+            "upgrade.effect",
+            indent="  ",
+            setting=effect.setting,
+            before=effect.before,
+            after=effect.after,
+            gib=f"{effect.kv_gib:+.2f}",
+            keep=effect.keep,
+        )
+    tokens = ("?" if value is None else str(int(value)) for value in memory.tokens)
+    page.say("upgrade.tokens", indent="  ", before=next(tokens), after=next(tokens))
+    if memory.verdict[1] != memory.verdict[0] or memory.verdict[1] == "does-not-fit":
+        verdicts = (page.catalogue.say(f"upgrade.verdict-{verdict}") for verdict in memory.verdict)
+        page.say("upgrade.verdict", indent="  ", role="caution", before=next(verdicts), after=next(verdicts))
+
+
+def _lost(page: Page, found: Upgrade, *, verbose: bool) -> None:
+    shown = [one for one in found.lost if one.given or one.instead or verbose]
+    page.heading("upgrade.lost", count=len(found.lost))
+    for one in shown:
+        page.write(f"{one.flag}: {page.catalogue.text(one.why)}", indent="    ", first="  - ", role="caution" if one.given else None)
+
+
+def _command(page: Page, found: Upgrade) -> None:
+    for note in found.notes:
+        page.write(page.catalogue.text(note), role="caution")
+    if not (found.command or found.environment):
+        return
+    page.heading("upgrade.command")
+    page.command([*(("env", *found.environment) if found.environment else ()), "vllm", "serve", "MODEL", *found.command])

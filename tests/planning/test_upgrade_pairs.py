@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
 
 from envcheck.cli.cards import host_of_cards
-from envcheck.cli.memory import sizer_of
+from envcheck.cli.memory import known_spec, size, sizer_of
 from envcheck.matrix.load import load
+from envcheck.matrix.release import Release
+from envcheck.model.budget import SizeResult
+from envcheck.model.request import Request
 from envcheck.planning.upgrade import Upgrade, upgrade
+from envcheck.planning.upgrade_memory import memory_change
 
 
 def _upgrade(old: str, new: str, gpu: str = "NVIDIA A10", args: dict[str, Any] | None = None) -> Upgrade:
@@ -58,10 +63,99 @@ def test_utilization_rises_at_020() -> None:
     assert changed["async_scheduling"] == ("False", "True")
 
 
-def test_command_is_rewritten() -> None:
+def test_command_is_rewritten_and_says_what_is_left_out() -> None:
     given = {"limit_mm_per_prompt": "image=2", "swap_space": 0, "max_model_len": 8192, "enable_prefix_caching": False}
-    command = _upgrade("0.8.4", "0.20.0", args=given).command
-    assert command == ("--limit-mm-per-prompt", '{"image": 2}', "--max-model-len", "8192", "--no-enable-prefix-caching")
+    found = _upgrade("0.8.4", "0.20.0", args=given)
+    assert found.command == ("--limit-mm-per-prompt", '{"image": 2}', "--max-model-len", "8192", "--no-enable-prefix-caching")
+    assert [note.params["flag"] for note in found.notes] == ["--swap-space"]
+
+
+def test_nothing_given_is_lost_without_a_word() -> None:
+    given = {"use_deepgemm": False, "speculative_model": "a/b", "num_speculative_tokens": 3, "num_scheduler_steps": 8, "log_level": "DEBUG"}
+    found = _upgrade("0.8.1", "0.20.0", args=given)
+    assert found.environment == ("VLLM_LOGGING_LEVEL=DEBUG",)
+    assert found.command == ("--speculative-config", '{"model": "a/b", "num_speculative_tokens": 3}')
+    named = {str(note.params["flag"]) for note in found.notes}
+    assert named >= {"--use-deepgemm", "--speculative-model", "--num-speculative-tokens", "--num-scheduler-steps", "--log-level"}
+
+
+def _steps(found: Upgrade) -> list[str]:
+    return [step.key.removeprefix("upgrade.step-") for step in found.steps]
+
+
+def test_the_way_from_v0_to_v1() -> None:
+    moved = _upgrade("0.6.6", "0.8.5", args={"swap_space": 8})
+    assert _steps(moved) == ["unread", "chunked-prefill", "prefix-caching", "memory-back"]
+    large = _upgrade("0.7.3", "0.8.4")  # 1024 sequences on every GPU up to 0.8.4
+    assert "max-num-seqs" in _steps(large)
+    assert large.steps[_steps(large).index("max-num-seqs")].params == {"before": 256, "after": 1024}
+    assert "max-num-seqs" not in _steps(_upgrade("0.7.3", "0.8.4", args={"max_num_seqs": 64}))
+    for_good = _steps(_upgrade("0.7.3", "0.11.0"))
+    assert for_good[0] == "switch-zero-fails"
+    assert {"free-memory", "memory"} <= set(for_good)
+
+
+def test_v1_to_v1_only_what_changes() -> None:
+    assert _steps(_upgrade("0.8.5", "0.9.2")) == ["free-memory"]
+    assert _steps(_upgrade("0.8.5", "0.11.0"))[0] == "switch-zero-fails"
+    assert _steps(_upgrade("0.10.2", "0.12.0")) == ["switch-ignored"]
+    assert _steps(_upgrade("0.17.1", "0.18.1")) == []
+
+
+def test_a_card_below_80() -> None:
+    assert _steps(_upgrade("0.6.6", "0.9.2", "Tesla T4"))[0] == "gpu-v0"
+    assert _steps(_upgrade("0.10.2", "0.20.0", "Tesla V100-PCIE-16GB"))[0] == "gpu-refused"
+
+
+def test_architectures() -> None:
+    found = _upgrade("0.10.2", "0.11.0")  # Mllama's last release was 0.10.2; Qwen3-VL's first 0.11.0
+    assert "MllamaForConditionalGeneration" in found.models_gone
+    assert "Qwen3VLForConditionalGeneration" in found.models_added
+    matrix = load()
+
+    def model(new: str, name: str) -> tuple[str, Any]:
+        old, target = matrix.release("0.8.5"), matrix.release(new)
+        assert old is not None
+        assert target is not None
+        text = upgrade(matrix, old, target, sizer_of(matrix).card(host_of_cards("NVIDIA A10", matrix)), {}, (name,)).model
+        assert text is not None
+        return text.key, text.params
+
+    assert model("0.11.0", "MllamaForConditionalGeneration")[1]["last"] == "0.10.2"
+    assert model("0.10.2", "Qwen3VLForConditionalGeneration")[1]["first"] == "0.11.0"
+    assert model("0.11.0", "Qwen3ForCausalLM")[0] == "upgrade.model-known"
+    assert model("0.11.0", "NoSuchModel")[0] == "upgrade.model-unknown"
+
+
+def test_images_are_those_of_the_releases() -> None:
+    changed = {change.what: (change.before, change.after) for change in _upgrade("0.9.2", "0.33.0").stack}
+    before, after = changed["images"]
+    assert before is not None
+    assert after is not None
+    assert before.startswith("vllm/vllm-openai:v0.9.2")
+    assert after.startswith("vllm/vllm-openai:v0.33.0")
+
+
+def test_memory_of_changed_defaults() -> None:
+    matrix = load()
+    host = host_of_cards("NVIDIA A10", matrix)
+    old, new = matrix.release("0.19.1"), matrix.release("0.20.0")
+    request = Request(model="Qwen/Qwen2.5-7B-Instruct")
+    spec = known_spec(request, matrix)
+    assert old is not None
+    assert new is not None
+
+    def sized(release: Release, arguments: Mapping[str, Any]) -> SizeResult:
+        asked = Request(model=request.model, serve_args={"max_model_len": 8192, **arguments})
+        return size(host, matrix, asked, spec, release.version, "v1")
+
+    change = memory_change(_upgrade("0.19.1", "0.20.0"), sized, old, new, {}, {})
+    effect = next(one for one in change.effects if one.setting == "gpu_memory_utilization")
+    terms = {term.name: term for term in change.terms}
+    assert terms["total"].after is not None
+    assert effect.kv_gib == pytest.approx(0.02 * terms["total"].after, abs=0.01)  # two hundredths of the card
+    assert effect.keep == "--gpu-memory-utilization 0.9"
+    assert terms["weights"].before == terms["weights"].after
 
 
 def test_the_driver_is_named_as_nvidia_does() -> None:

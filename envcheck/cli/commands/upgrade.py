@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -12,10 +12,16 @@ from envcheck.cli.output import json_out, schema_out, to_stdout
 from envcheck.errors import ExitCode, UsageError
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from envcheck.matrix.load import Matrix
     from envcheck.matrix.release import Release
+    from envcheck.model.budget import SizeResult
     from envcheck.model.host import HostReport
+    from envcheck.model.modelspec import ModelSpec
     from envcheck.model.request import Request
+    from envcheck.planning.upgrade import Upgrade
+    from envcheck.planning.upgrade_memory import MemoryChange
 
 
 @click.command("upgrade", context_settings=SERVE_SETTINGS)
@@ -32,6 +38,7 @@ def command(asked: Common, words: tuple[str, ...], old: str | None, new: str | N
     if asked.schema:
         schema_out(UPGRADE_SCHEMA, UpgradeOut)
         return int(ExitCode.READY)
+    from envcheck.cli.answer import model_of
     from envcheck.cli.cards import host_of_cards
     from envcheck.cli.memory import sizer_of
     from envcheck.cli.serve_args import parse_serve_args
@@ -47,18 +54,35 @@ def command(asked: Common, words: tuple[str, ...], old: str | None, new: str | N
     host = host_of_cards(gpu, matrix) if gpu else load_host(asked, matrix)
     before, after = matrix.matching(old)[0], matrix.matching(new)[0] if new else matrix.releases[0]
     request = Request(model=model, serve_args=parse_serve_args(words, own_options(command)))
-    found = upgrade(matrix, before, after, sizer_of(matrix).card(host), request.serve_args)
-    kv = (_kv(asked, host, matrix, request, before), _kv(asked, host, matrix, request, after)) if model else None
+    spec = model_of(request, matrix, asked) if model else None
+    found = upgrade(matrix, before, after, sizer_of(matrix).card(host), request.serve_args, _architectures(spec))
+    memory = _memory(host, matrix, request, spec, found, before, after) if spec else None
     if asked.output == "json":
-        json_out(upgrade_out(found, kv, asked.catalogue))
+        json_out(upgrade_out(found, memory, asked.catalogue))
     else:
-        to_stdout(upgrade_text(found, kv, asked.catalogue, verbose=asked.verbose, paint=asked.paint))
+        to_stdout(upgrade_text(found, memory, asked.catalogue, verbose=asked.verbose, paint=asked.paint))
     return int(ExitCode.READY)
 
 
-def _kv(asked: Common, host: HostReport, matrix: Matrix, request: Request, release: Release) -> float | None:
-    """GiB of one GPU left for the KV cache with a release's defaults and the arguments given."""
-    from envcheck.cli.answer import model_of
-    from envcheck.cli.memory import size
+def _architectures(spec: ModelSpec | None) -> tuple[str, ...]:
+    named = spec.config.get("architectures") if spec else None
+    return tuple(name for name in named if isinstance(name, str)) if isinstance(named, list) else ()
 
-    return size(host, matrix, request, model_of(request, matrix, asked), release.version, None).per_gpu_gib.kv_cache
+
+def _memory(
+    host: HostReport, matrix: Matrix, request: Request, spec: ModelSpec, found: Upgrade, before: Release, after: Release
+) -> MemoryChange:
+    """The model on one release and on the other, each with the engine that it takes by itself and the arguments as it takes them."""
+    from msgspec.structs import replace
+
+    from envcheck.cli.memory import size, sizer_of
+    from envcheck.cli.serve_args import parse_serve_args
+    from envcheck.planning.effective import engine_of
+    from envcheck.planning.upgrade_memory import memory_change
+
+    card = sizer_of(matrix).card(host)
+
+    def sized(release: Release, arguments: Mapping[str, Any]) -> SizeResult:
+        return size(host, matrix, replace(request, serve_args=dict(arguments)), spec, release.version, engine_of(matrix, release, card))
+
+    return memory_change(found, sized, before, after, request.serve_args, parse_serve_args(found.command, ()))
