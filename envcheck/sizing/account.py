@@ -25,17 +25,31 @@ def _line(term: str, n_bytes: float, charged: bool, key: str, **params: Param) -
 def _fixed(question: Question, rank: RankBudget) -> Iterator[AccountLine]:
     settings, inputs = question.settings, question.inputs
     ranks = settings.tensor_ranks * settings.stages
+    draft, lora = question.draft_bytes(rank.rank), question.lora_bytes(rank.rank)
+    own = rank.weights - draft - lora
     if inputs.weights_gib is not None:
         yield _line("weights", rank.weights, True, "weights-measured")
     elif question.dims.missing or not question.form.known:
-        yield _line("weights", rank.weights, True, "weights-checkpoint", ranks=ranks)
+        yield _line("weights", own, True, "weights-checkpoint", ranks=ranks)
     else:
         yield _line(
-            "weights", rank.weights, True, "weights-computed", ranks=ranks, format=question.form.name or f"{settings.dtype_bytes * 8} bit"
+            "weights", own, True, "weights-computed", ranks=ranks, format=question.form.name or f"{settings.dtype_bytes * 8} bit"
         )
+    if inputs.weights_gib is None:
+        yield from _beside(question, draft, lora)
     yield _line("non_torch", rank.non_torch - _buffers(question, rank), True, "non-torch", ranks=settings.tensor_ranks)
     yield _line("buffers", _buffers(question, rank), True, "buffers", rows=settings.sequences, vocabulary=question.dims.vocab)
     yield _line("others", rank.others, True, "others")
+
+
+def _beside(question: Question, draft: float, lora: float) -> Iterator[AccountLine]:
+    """What is loaded with the model: a draft, and the buffers of adapters."""
+    speculation, adapters = question.settings.draft, question.settings.lora
+    if speculation is not None:
+        key = "draft-assumed" if speculation.assumed else "draft"
+        yield _line("draft", draft, True, key, kind=speculation.kind, tokens=speculation.tokens, ranks=speculation.ranks)
+    if adapters is not None:
+        yield _line("lora", lora, True, "lora", loras=adapters.loras, rank=adapters.rank)
 
 
 def _buffers(question: Question, rank: RankBudget) -> float:
@@ -43,14 +57,15 @@ def _buffers(question: Question, rank: RankBudget) -> float:
 
 
 def _peaks(question: Question, rank: RankBudget) -> Iterator[AccountLine]:
-    """The passes of the profile run; only the larger of forward pass and sampler is paid for."""
+    """The passes of the profile run: the encoder's alone, or the larger of forward pass and sampler beside what stays of the encoder."""
     settings, peak = question.settings, rank.peaks
-    forward_pays = peak.forward >= peak.sampler
-    yield _line("activation", peak.forward, forward_pays, "forward", tokens=settings.batched_tokens)
-    yield _line("sampler", peak.sampler, not forward_pays, "sampler", rows=settings.sequences, vocabulary=question.dims.vocab)
-    yield _line("experts", peak.workspace, True, "experts", tokens=settings.batched_tokens)
-    encoder_pays = peak.charged - peak.cold > max(peak.forward, peak.sampler) + peak.workspace
+    encoder_pays, forward_larger = peak.encoder_pays, peak.forward >= peak.sampler
+    yield _line("activation", peak.forward, forward_larger and not encoder_pays, "forward", tokens=settings.batched_tokens)
+    rows, vocabulary = settings.sequences, question.dims.vocab
+    yield _line("sampler", peak.sampler, not forward_larger and not encoder_pays, "sampler", rows=rows, vocabulary=vocabulary)
+    yield _line("experts", peak.workspace, not encoder_pays, "experts", tokens=settings.batched_tokens)
     yield _line("encoder", peak.encoder, encoder_pays, "encoder")
+    yield _line("encoder", 0.0 if encoder_pays else peak.held, True, "encoder-kept")
     yield _line("cold_start", peak.cold, True, "cold-start")
     yield _line("cold_start", peak.cold_doubt, False, "cold-doubt")
 

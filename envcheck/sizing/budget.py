@@ -109,8 +109,7 @@ def _checks(question: Question, ranks: list[RankBudget], pool: Pool, kv: float) 
         checks.append(("free-memory", first.budget, free))
     checks.append(("weights", max(rank.weights for rank in ranks), free))
     for rank in ranks:
-        encoder_bound = rank.peaks.encoder > max(rank.peaks.forward, rank.peaks.sampler)
-        checks.append(("encoder" if encoder_bound else "profile-run", rank.weights + rank.non_torch + rank.peaks.charged, free))
+        checks.append(("encoder" if rank.peaks.encoder_pays else "profile-run", rank.weights + rank.non_torch + rank.peaks.charged, free))
     checks.append(("no-kv-blocks", pool.block_bytes, kv))
     if not settings.fit_context:
         checks.append(("kv-too-small", pool.request_bytes(settings.context), kv))

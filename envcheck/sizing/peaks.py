@@ -22,7 +22,8 @@ _NO_SAMPLER = Sampler(bytes_per_logit=0.0, sources=[])
 class Peaks(msgspec.Struct, frozen=True):
     """Bytes: of each pass; `charged` = what the budget pays for them together; `buffers` stay for good.
 
-    `cold` = what a first start adds to the charged peak, `cold_doubt` what it may add besides.
+    `held` = what of the encoder stays beside forward pass and sampler. `cold` = what a first start adds to the charged peak,
+    `cold_doubt` what it may add besides.
     """
 
     forward: float
@@ -33,6 +34,12 @@ class Peaks(msgspec.Struct, frozen=True):
     buffers: float
     charged: float
     cold_doubt: float = 0.0
+    held: float = 0.0
+
+    @property
+    def encoder_pays(self) -> bool:
+        """Whether the encoder's pass is the largest."""
+        return self.encoder > max(self.forward, self.sampler) + self.workspace + self.held
 
 
 def peaks(question: Question, rank: Rank) -> Peaks:
@@ -49,7 +56,7 @@ def peaks(question: Question, rank: Rank) -> Peaks:
     first_run = compiling(question, rank)
     cold = max(0.0, first_run.peak - warm)
     doubt = max(0.0, first_run.peak + first_run.doubtful - warm - cold)
-    return Peaks(forward, sampler, workspace, max(held, tower), cold, buffers, warm + cold, doubt)
+    return Peaks(forward, sampler, workspace, max(held, tower), cold, buffers, warm + cold, doubt, held)
 
 
 def forward_record(rules: Rules, runner: Runner) -> Forward:

@@ -34,29 +34,29 @@ NGRAM = {"speculative_config": {"method": "ngram", "num_speculative_tokens": 3, 
 
 # VllmConfig of each release as it stood after EngineArgs.create_engine_config; sizes = length and largest of the capture list.
 @pytest.mark.parametrize(
-    ("release", "card", "serve", "utilization", "sequences", "batched", "sizes"),
+    ("release", "card", "serve", "chosen", "sizes"),
     [
-        ("0.9.2", "h20", {}, 0.9, 1024, 8192, (67, 512)),
-        ("0.9.2", "h20", {"max_num_seqs": 64}, 0.9, 64, 8192, (67, 512)),
-        ("0.9.2", "4090", {}, 0.9, 256, 2048, (67, 512)),
-        ("0.11.2", "h20", {}, 0.9, 1024, 8192, (51, 512)),
-        ("0.11.2", "h20", {"max_num_seqs": 64}, 0.9, 64, 8192, (19, 128)),
-        ("0.15.1", "h20", {}, 0.9, 1024, 8192, (51, 512)),
-        ("0.15.1", "h20", EAGER, 0.9, 1024, 8192, (0, 0)),
-        ("0.18.1", "h20", {}, 0.9, 1024, 8192, (51, 512)),
-        ("0.20.2", "h20", NGRAM, 0.92, 1024, 8192, (51, 512)),
-        ("0.20.2", "4090", {}, 0.92, 256, 2048, (51, 512)),
-        ("0.26.0", "h20", {"max_num_seqs": 64}, 0.92, 64, 8192, (19, 128)),
-        ("0.32.0", "4090", {"max_num_seqs": 64}, 0.92, 64, 2048, (19, 128)),
-        ("0.32.0", "t4", {}, 0.92, 256, 2048, (51, 512)),
-        ("0.33.0", "h20", {}, 0.92, 1024, 8192, (51, 512)),
-        ("0.33.0", "h20", EAGER, 0.92, 1024, 8192, (0, 0)),
+        ("0.9.2", "h20", {}, (0.9, 1024, 8192), (67, 512)),
+        ("0.9.2", "h20", {"max_num_seqs": 64}, (0.9, 64, 8192), (67, 512)),
+        ("0.9.2", "4090", {}, (0.9, 256, 2048), (67, 512)),
+        ("0.11.2", "h20", {}, (0.9, 1024, 8192), (51, 512)),
+        ("0.11.2", "h20", {"max_num_seqs": 64}, (0.9, 64, 8192), (19, 128)),
+        ("0.15.1", "h20", {}, (0.9, 1024, 8192), (51, 512)),
+        ("0.15.1", "h20", EAGER, (0.9, 1024, 8192), (0, 0)),
+        ("0.18.1", "h20", {}, (0.9, 1024, 8192), (51, 512)),
+        ("0.20.2", "h20", NGRAM, (0.92, 1024, 8192), (51, 512)),
+        ("0.20.2", "4090", {}, (0.92, 256, 2048), (51, 512)),
+        ("0.26.0", "h20", {"max_num_seqs": 64}, (0.92, 64, 8192), (19, 128)),
+        ("0.32.0", "4090", {"max_num_seqs": 64}, (0.92, 64, 2048), (19, 128)),
+        ("0.32.0", "t4", {}, (0.92, 256, 2048), (51, 512)),
+        ("0.33.0", "h20", {}, (0.92, 1024, 8192), (51, 512)),
+        ("0.33.0", "h20", EAGER, (0.92, 1024, 8192), (0, 0)),
     ],
 )
-def test_what_the_release_chose(table, release, card, serve, utilization, sequences, batched, sizes):
+def test_what_the_release_chose(table, release, card, serve, chosen, sizes):
     question = ask(SizingInputs(config=SMALL, card=CARDS[card], release=Version(release), serve_args=serve), table)
     settings = question.settings
-    assert (settings.utilization, settings.sequences, settings.batched_tokens) == (utilization, sequences, batched)
+    assert (settings.utilization, settings.sequences, settings.batched_tokens) == chosen
     listed = capture_sizes(settings, question.rules.graph_sizes) if settings.graphs else []
     assert (len(listed), max(listed, default=0)) == sizes
 
