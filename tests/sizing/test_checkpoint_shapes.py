@@ -140,3 +140,25 @@ def test_every_format_is_among_them():
         "modelopt",
         "mxfp4",
     }
+
+
+def test_a_gguf_file_s_size_does_not_follow_from_its_configuration(facts, table):
+    said = {"hidden_size": 256, "intermediate_size": 512, "num_attention_heads": 4, "num_key_value_heads": 2, "num_hidden_layers": 2}
+    config = {"model_type": "llama", "vocab_size": 1000, "tie_word_embeddings": False, **said}
+    mixed = {**config, "quantization_config": {"quant_method": "gguf"}}
+    assert not weight_format(Dimensions.from_config(mixed, facts.families), None, "", 2.0, facts.quantization).known
+    card = Card(name="NVIDIA H100 80GB HBM3", total_bytes=79 * GIB)
+    alone = size(SizingInputs(config=mixed, card=card, release=Version("0.19.1")), table)
+    assert alone.per_gpu_gib.weights is None
+    assert "size.unknown.weights" in [text.key for text in alone.unknowns]
+    with_headers = size(SizingInputs(config=mixed, card=card, release=Version("0.19.1"), weights_bytes=3 * GIB), table)
+    assert with_headers.per_gpu_gib.weights == pytest.approx(3.0)
+
+
+def test_an_unquantized_gguf_file_weighs_what_its_configuration_says(facts):
+    sizes = json.loads((SHAPES[0].parents[2] / "readers" / "gguf" / "bytes.json").read_text(encoding="utf-8"))["llama-BF16.gguf"]
+    config = {"model_type": "llama", "vocab_size": 1000, "hidden_size": 256, "intermediate_size": 512, "num_attention_heads": 4}
+    config |= {"num_key_value_heads": 2, "num_hidden_layers": 2, "tie_word_embeddings": False}
+    dims = Dimensions.from_config(config, facts.families)
+    norms = sum(size for name, size in sizes.items() if "norm" in name)  # GGUF has these in single precision
+    assert checkpoint_bytes(dims, weight_format(dims, None, "", 2.0, facts.quantization)) == sum(sizes.values()) - norms / 2
