@@ -30,7 +30,13 @@ def answer(host: HostReport, matrix: Matrix, request: Request, asked: Common, *,
 
     spec = _model(request, matrix, asked)
     judgement = judge(host, matrix, informed(request, spec) if spec else request)
-    choice = _choice(judgement, matrix, request, host, ways or asked.output == "json" or asked.verbose)
+    every_way = ways or asked.output == "json" or asked.verbose
+    choice = _choice(judgement, matrix, request, host, every_way)
+    narrowed = _for_model(request, matrix, spec, choice) if spec else None
+    if spec and narrowed:
+        request = narrowed
+        judgement = judge(host, matrix, informed(request, spec))
+        choice = _choice(judgement, matrix, request, host, every_way)
     size = planned_size(host, matrix, request, spec, judgement, choice) if spec else None
     if spec and size:
         from envcheck.rules.memory import with_memory
@@ -59,6 +65,18 @@ def _choice(judgement: Judgement, matrix: Matrix, request: Request, host: HostRe
     from envcheck.planning.ways.enumerate import with_ways
 
     return with_ways(choice, judgement, matrix, request, environment_of(host, choice))
+
+
+def _for_model(request: Request, matrix: Matrix, spec: ModelSpec, choice: StackChoice) -> Request | None:
+    """The request for a release that knows the model, where none was asked for and the one to be installed does not; else None."""
+    if request.vllm or choice.installed or not choice.release:
+        return None
+    import msgspec
+
+    from envcheck.planning.serving.models import releases_knowing
+
+    wanted = releases_knowing(matrix, spec, choice.release)
+    return msgspec.structs.replace(request, vllm=wanted) if wanted else None
 
 
 def _model(request: Request, matrix: Matrix, asked: Common) -> ModelSpec | None:

@@ -13,10 +13,12 @@ from envcheck.model.plan import MirrorChoice, ServeConfig, Setting
 from envcheck.model.text import Text
 from envcheck.planning.kernels import switched_off
 from envcheck.planning.mirrors import hub_settings, mirror_url
+from envcheck.planning.serving.models import model_notes, recipe_arguments
 from envcheck.planning.serving.spelling import Spelt, Wanted, spell
 
 if TYPE_CHECKING:
     from envcheck.matrix.load import Matrix
+    from envcheck.matrix.release import Release
     from envcheck.matrix.toolchain import KernelCompilation
 
 ADDRESS, PORT = "127.0.0.1", "8000"  # loopback: anything wider needs a key, which is the user's to give
@@ -33,6 +35,11 @@ class Facts(msgspec.Struct, frozen=True):
 
     matrix: Matrix
     vllm: str = ""
+
+    @property
+    def release(self) -> Release:
+        """The release that the command is for."""
+        return self.matrix.release(self.vllm) or self.matrix.releases[0]
 
 
 def serve_config(
@@ -52,11 +59,12 @@ def serve_config(
     listening = [
         Wanted(name, value, Text(f"plan.serve.{name}")) for name, value in (("host", ADDRESS), ("port", int(PORT))) if name not in given
     ]
-    spelt = _spelt(facts, [*listening, *(one for one in wanted if one.key != _SECRET)])
+    of_model, notes = _of_model(spec, facts, given, asked or {})
+    spelt = _spelt(facts, [*listening, *of_model, *(one for one in wanted if one.key != _SECRET)])
     environment = (*_environment(mirrors), *switched_off(kernels, facts.vllm if facts else ""), *spelt.environment)
     if _SECRET in given:  # a key is never written down
         environment = (*environment, Setting(_SECRET_VARIABLE, None, Text("plan.env.key")))
-    return ServeConfig(spec.name, spelt.settings, environment, spelt.notes)
+    return ServeConfig(spec.name, spelt.settings, environment, (*spelt.notes, *notes))
 
 
 def _wanted(size: SizeResult | None, asked: Mapping[str, Any]) -> Iterator[Wanted]:
@@ -79,6 +87,15 @@ def _wanted(size: SizeResult | None, asked: Mapping[str, Any]) -> Iterator[Wante
             yield Wanted(key, value, Text("size.suggest.asked", {"argument": key}))
 
 
+def _of_model(spec: ModelSpec, facts: Facts | None, given: set[str], asked: Mapping[str, Any]) -> tuple[list[Wanted], tuple[Text, ...]]:
+    """What the model cannot do without and the user did not say, and what to know of it."""
+    if facts is None:
+        return [], ()
+    matrix, release = facts.matrix, facts.release
+    needed = [one for one in recipe_arguments(matrix, release, spec) if one.key not in given]
+    return needed, tuple(model_notes(matrix, release, spec, asked))
+
+
 def _nameable(key: str) -> bool:
     return 0 < len(key) <= 80 and set(key) <= set(_NAME)
 
@@ -86,8 +103,7 @@ def _nameable(key: str) -> bool:
 def _spelt(facts: Facts | None, wanted: list[Wanted]) -> Spelt:
     if facts is None:
         return Spelt(tuple(_plain(one) for one in wanted if one.value is not False))
-    release = facts.matrix.release(facts.vllm) or facts.matrix.releases[0]
-    return spell(facts.matrix.flags, release.version, release.raw, wanted)
+    return spell(facts.matrix.flags, facts.release.version, facts.release.raw, wanted)
 
 
 def _plain(one: Wanted) -> Setting:

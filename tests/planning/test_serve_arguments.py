@@ -13,10 +13,12 @@ import pytest
 from envcheck.cli.memory import known_spec, size_as_planned
 from envcheck.matrix.load import Matrix
 from envcheck.model.host import HostReport
+from envcheck.model.modelspec import ModelSource, ModelSpec
 from envcheck.model.plan import ServeConfig
 from envcheck.model.request import Request
 from envcheck.model.text import Text
 from envcheck.planning.serve import Facts, serve_config
+from envcheck.planning.serving.models import feature_words
 from envcheck.planning.serving.spelling import Wanted, spell
 from envcheck.render.catalogue import Catalogue, Lang
 from envcheck.render.serve_text import serve_argv
@@ -218,6 +220,23 @@ def test_nothing_that_was_asked_for_vanishes_without_a_word(asked: dict[str, Any
         for key, value in asked.items():
             name = "--" + key.replace("_", "-")
             assert name in written | told or value is False, (vllm, name)
+
+
+def test_what_a_recipe_adds_is_taken_by_every_release_that_it_is_for() -> None:
+    """188 recipes on the releases from their own minimum on: their minima cover the base command at best."""
+    seen = 0
+    for recipe in MATRIX.knowledge.recipes:
+        spec = ModelSpec(recipe.id, {}, ModelSource("catalogue", "-"))
+        for vllm in RELEASES:
+            release = MATRIX.release(vllm)
+            assert release is not None
+            config = serve_config(spec, None, (), (), Facts(MATRIX, vllm), {})
+            assert list(problems(serve_argv(config), vllm)) == [], (recipe.id, vllm)
+            for words in (recipe.tools, recipe.reasoning, recipe.speculation):
+                added = feature_words(MATRIX, release, words)
+                assert list(problems(["vllm", "serve", recipe.id, *added], vllm)) == [], (recipe.id, vllm)
+                seen += bool(added)
+    assert seen > 1000
 
 
 @pytest.mark.parametrize("lang", ["en", "zh"])
