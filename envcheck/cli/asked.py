@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from typing import Literal
 
 import msgspec
 
@@ -19,7 +18,7 @@ class Common(msgspec.Struct, frozen=True):
     """
 
     host: str | None = None
-    output: Literal["text", "json"] = "text"
+    output: str = "text"  # "text", "json", or another form that the command offers
     lang: Lang = "en"
     offline: bool = False
     network: bool = False

@@ -36,7 +36,7 @@ _NO_REQUEST = Request()
 
 
 class Line(msgspec.Struct, frozen=True):
-    """A question. The log is taken and kept for the commands that read logs."""
+    """A question."""
 
     id: Any = None
     host: HostReport | None = None
@@ -81,6 +81,8 @@ class Answerer:
 
     def _answer(self, asked: Line) -> BatchOut:
         host, request, want = asked.host or _NOTHING, asked.request or _NO_REQUEST, asked.want
+        if asked.log is not None and "diagnose" in want:
+            return self._diagnosed(asked.id, asked.log, host if "check" in want and asked.host else None, request)
         judgement = judge(host, self._matrix, request, remedies="plan" in want)
         if want == _CHECK_ONLY:
             return BatchOut(asked.id, judgement.verdict, judgement.engine, _short(judgement.findings))
@@ -96,6 +98,19 @@ class Answerer:
             self._size_out(size) if size else UNSET,
             self._plan_out(host, judgement, request, size) if "plan" in want else UNSET,
         )
+
+    def _diagnosed(self, id_: Any, log: str, host: HostReport | None, request: Request) -> BatchOut:
+        """A log, with the host it is of where that is stated."""
+        from envcheck.diagnosis.diagnose import diagnose_text
+        from envcheck.planning.triage import merged
+
+        found = diagnose_text(log, self._matrix)
+        verdict = {"cause": Verdict.BLOCKED, "unknown": Verdict.UNKNOWN, "nothing": Verdict.READY}[found.status]
+        if host is None:
+            return BatchOut(id_, verdict, None, _short(found.findings))
+        judgement = judge(host, self._matrix, request, remedies=False)
+        findings = merged(found.findings, judgement.findings, self._matrix)
+        return BatchOut(id_, verdict if found.findings else judgement.verdict, judgement.engine, _short(findings))
 
     def _size(self, host: HostReport, request: Request, judgement: Judgement) -> SizeResult:
         from envcheck.cli.memory import known_spec, size

@@ -15,6 +15,7 @@ COMMANDS = {
     "defaults": ("defaults", "The defaults of a release on a GPU as they take effect."),
     "upgrade": ("upgrade", "What changes between two releases, and the command anew."),
     "learn": ("learn", "Measured records of memory, out of start-up logs."),
+    "diagnose": ("diagnose", "A failing log: what happened first, and what to do."),
     "explain": ("explain", "One finding code in full."),
     "matrix": ("matrix", "The compatibility facts: validate."),
     "batch": ("batch", "Many questions: one JSON object a line in, one out."),

@@ -34,7 +34,6 @@ _HOST = (
     click.option("--set", "sets", multiple=True, metavar="KEY=VALUE", help="State a host fact, e.g. driver.version=550.54.15. Repeatable."),
 )
 _SHARED = (
-    click.option("--format", "output", type=click.Choice(["text", "json"]), default="text", help="How to answer."),
     click.option("--json", "as_json", is_flag=True, help="The same as --format json."),
     click.option("--lang", type=click.Choice(["en", "zh"]), help="Language of the sentences; otherwise ENVCHECK_LANG or the locale."),
     click.option("--offline", is_flag=True, help="Ask nothing over the network."),
@@ -50,15 +49,19 @@ def own_options(command: click.Command) -> list[str]:
     return [name for parameter in command.params for name in parameter.opts if name.startswith("--")]
 
 
-def common(host: bool = True) -> Callable[[Command], Command]:
-    """Add the shared options and hand them over as one `Common`, the first argument; those about the host where `host`."""
+def common(host: bool = True, formats: tuple[str, ...] = ("text", "json")) -> Callable[[Command], Command]:
+    """Add the shared options and hand them over as one `Common`, the first argument; those about the host where `host`.
+
+    `formats` = those of the command; one beside text and JSON is handed over as `output`.
+    """
+    shape = click.option("--format", "output", type=click.Choice(formats), default="text", help="How to answer.")
 
     def decorate(function: Command) -> Command:
         @wraps(function)
         def called(**values: Any) -> int:
             return function(_gather(values), **values)
 
-        for option in reversed((*_HOST, *_SHARED) if host else _SHARED):
+        for option in reversed((*_HOST, shape, *_SHARED) if host else (shape, *_SHARED)):
             called = option(called)
         return called
 
@@ -67,13 +70,13 @@ def common(host: bool = True) -> Callable[[Command], Command]:
 
 def _gather(values: dict[str, Any]) -> Common:
     """Take the shared options out of `values`."""
-    as_json = values.pop("as_json") or values["output"] == "json"
-    values.pop("output")
+    output = values.pop("output")
+    as_json = values.pop("as_json") or output == "json"
     option = values.pop("lang")
     offline = values.pop("offline")
     return Common(
         host=values.pop("host", None),
-        output="json" if as_json else "text",
+        output="json" if as_json else output,
         lang=language(option, as_json=as_json),
         offline=offline,
         network=values.pop("network", False) and not offline,

@@ -10,11 +10,14 @@ import os
 import re
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
 from envcheck.model.text import Param, Text
+
+if TYPE_CHECKING:
+    from envcheck.model.finding import Finding
 
 Lang = Literal["en", "zh"]
 LANGUAGES: tuple[Lang, ...] = ("en", "zh")
@@ -132,6 +135,11 @@ class Catalogue:
     def title(self, code: str) -> str:
         """The title of a finding code; the code itself where the vocabulary does not have it."""
         return self._sentence(f"title.{code}") or clean(code)
+
+    def warned(self, finding: Finding) -> str | None:
+        """Wrong advice that is common for what a log tells; None where none is known."""
+        key = f"{finding.detail.key}.avoid"
+        return self.text(Text(key, finding.detail.params)) if self._sentence(key) else None
 
     def page(self, code: str) -> ExplainPage | None:
         """The explain page of a code; None where there is none in any language."""
