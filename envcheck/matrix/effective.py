@@ -10,7 +10,7 @@ from envcheck.matrix.records import Record
 class EffectiveDefault(Record, frozen=True, kw_only=True):
     """The value of a setting in a range of releases, on one engine (None = any); the first record that holds counts.
 
-    `value` as `vllm serve` logs it; `why` names a text that says who decides it.
+    `value` as `vllm serve` logs it; `why` names a text that says who decides it, `facts` = the releases and figures that the text names.
     """
 
     setting: str
@@ -18,3 +18,4 @@ class EffectiveDefault(Record, frozen=True, kw_only=True):
     engine: Literal["v0", "v1"] | None = None
     value: str | int | float | bool | None
     why: str
+    facts: dict[str, str | int | float] = {}

@@ -92,7 +92,7 @@ def _records(matrix: Matrix, release: Release, engine: Engine) -> Iterator[tuple
         holds = record.engine in (None, engine) and version_range(record.releases).contains(release.version)
         if holds and record.setting not in seen:
             seen.add(record.setting)
-            yield record.setting, (record.value, Text(f"defaults.why-{record.why}"))
+            yield record.setting, (record.value, Text(f"defaults.why-{record.why}", dict(record.facts)))
 
 
 def _limits(rules: Rules, card: Card, records: Found, context: Context) -> Iterator[tuple[str, tuple[Value, Text]]]:
