@@ -4,8 +4,10 @@
 
 import common
 from common import read, record, version_key, write
+from flags_choices import ON_A_GPU, READ_SINCE
 from flags_replaced import REPLACEMENTS
 from flags_values import FIELDS, NUMBERS, SHORT_NUMBERS
+from packaging.specifiers import SpecifierSet
 
 from envcheck.matrix.flags import FlagForm, FlagsFile, NumberRange, Replacement, ServeFlag
 
@@ -108,7 +110,16 @@ def between(before, after, choices):
         agreed["default_known"] = agreed["default_known"] and equal
         agreed["off"] = all(side["off"] for side in sides) and len(sides) == 2
     same = len(sides) == 2 and before["choices"] == after["choices"]
-    return {**agreed, "choices": choices if choices is not None else sides[0]["choices"] if same else None}
+    # A type of the source that no parser around it makes choices of is open to other words.
+    stated = choices if any(side["choices"] is not None for side in sides) else None
+    return {**agreed, "choices": stated if stated is not None else sides[0]["choices"] if same else None}
+
+
+def chosen(name, release, choices):
+    """Choices with what a listing made without a GPU leaves out, or with those of a parser run since."""
+    if name in READ_SINCE and version_key(release) in SpecifierSet(READ_SINCE[name][0]):
+        return READ_SINCE[name][1]
+    return choices + ON_A_GPU[name] if name in ON_A_GPU and choices is not None else choices
 
 
 def forms(name, present, static, real, releases):
@@ -124,6 +135,7 @@ def forms(name, present, static, real, releases):
             later = [other for other in read_here if version_key(other) > version_key(release)]
             sides = [shape(name, real[found[place]]) if found else None for found, place in ((earlier, -1), (later, 0))]
             said, basis = between(*sides, static[release]["choices"].get(name[2:])), "neighbour"
+        said = {**said, "choices": chosen(name, release, said["choices"])}
         if runs and runs[-1][0] == said:
             runs[-1][2] = release
             runs[-1][3] = "artefact" if "artefact" in (basis, runs[-1][3]) else basis
