@@ -67,6 +67,7 @@ class Release:
     """The parser of `vllm serve`, built as the release's own command builds it."""
 
     def __init__(self) -> None:
+        sys.argv = ["vllm"]  # the name that errors begin with
         self.top = parser_class()(description="vLLM CLI")
         commands = self.top.add_subparsers(required=False, dest="subparser")
         self.command = importlib.import_module("vllm.entrypoints.cli.serve").cmd_init()[0]

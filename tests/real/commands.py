@@ -75,7 +75,7 @@ WISHES = (
 
 
 class Command(NamedTuple):
-    """A planned command: what follows `vllm serve`, the settings it is made of, and what was found fault with."""
+    """A planned command: what follows `vllm serve`, the settings it is made of, what was found fault with, and what is noted beside it."""
 
     wish: Wish
     argv: list[str]
@@ -83,6 +83,7 @@ class Command(NamedTuple):
     settings: dict[str, str | None]
     codes: frozenset[str]
     errors: frozenset[str]
+    notes: str
 
 
 def host(profile: str) -> dict[str, Any]:
@@ -137,6 +138,7 @@ def plan(wish: Wish, release: str) -> Command | None:
         {setting["flag"]: setting["value"] for setting in served["settings"]},
         frozenset(finding["code"] for finding in told["findings"]),
         frozenset(finding["code"] for finding in told["findings"] if finding["severity"] == "error"),
+        "\n".join(told["notes"]),
     )
 
 

@@ -23,7 +23,7 @@ from tests.real import environments
 from tests.real.commands import WISHES, Command, Wish, model_folder, plan
 from tests.real.commands import host as played
 from tests.real.flags_held import differences
-from tests.real.meaning import asked_and_gone, faults
+from tests.real.meaning import faults, misjudged
 
 HERE = Path(__file__).parent
 RELEASES = tuple(os.environ.get("ENVCHECK_REAL_RELEASES", "0.10.2 0.19.1 0.33.0").split())
@@ -33,13 +33,17 @@ SECONDS = 240
 
 
 class Answer(NamedTuple):
-    """What a release said of the commands planned for a host: `bare` = of its model alone, `options` = the parser's."""
+    """What a release said of the commands planned for a host, and of the arguments as `written` in the wishes.
+
+    `bare` = of a model alone, `options` = the parser's.
+    """
 
     release: str
     platform: str
     options: dict[str, dict[str, Any]]
     bare: dict[str, Any]
     commands: dict[Wish, tuple[Command, dict[str, Any]] | None]
+    written: dict[Wish, dict[str, Any]]
 
 
 def _ask(python: Path, environment: dict[str, str], question: dict[str, Any]) -> dict[str, Any]:
@@ -62,17 +66,17 @@ def _ask(python: Path, environment: dict[str, str], question: dict[str, Any]) ->
 def _answers(release: str, host: str, standin: Callable[[str], dict[str, str]], folders: dict[str, str | None]) -> Answer:
     planned = {wish: plan(wish, release) for wish in WISHES if wish.host == host}
     asked = [command for command in planned.values() if command]
-    commands = [{"argv": command.argv, "environment": command.environment, "model": folders[command.wish.model]} for command in asked]
-    question = {
-        "options": True,
-        "ram_mib": played(host)["memory"]["ram_mib"],
-        "commands": [{"argv": [BARE], "model": folders[BARE]}, *commands],
-    }
-    python = environments.interpreter(release)
-    told = _ask(python, standin(host), question)
+    questions = [
+        {"argv": [BARE], "model": folders[BARE]},
+        *({"argv": command.argv, "environment": command.environment, "model": folders[command.wish.model]} for command in asked),
+        *({"argv": [wish.model, *shlex.split(wish.arguments)]} for wish in planned),
+    ]
+    question = {"options": True, "ram_mib": played(host)["memory"]["ram_mib"], "commands": questions}
+    told = _ask(environments.interpreter(release), standin(host), question)
     bare, *rest = told["commands"]
-    found = {command.wish: (command, said) for command, said in zip(asked, rest, strict=True)}
-    return Answer(told["release"], told["platform"], told["options"], bare, {wish: found.get(wish) for wish in planned})
+    found = {command.wish: (command, said) for command, said in zip(asked, rest[: len(asked)], strict=True)}
+    written = dict(zip(planned, rest[len(asked) :], strict=True))
+    return Answer(told["release"], told["platform"], told["options"], bare, {wish: found.get(wish) for wish in planned}, written)
 
 
 @pytest.fixture(scope="session")
@@ -106,6 +110,7 @@ def _record(found: dict[tuple[str, str], Answer], path: Path) -> None:
                 command, reply = said
                 line |= {"command": shlex.join(command.argv), "stage": reply["stage"], "configured": reply["configuration"] is not None}
                 line |= {"message": reply["message"], "codes": sorted(command.codes), "faults": faults(command, reply, answer.options)}
-                line["faults"] += [f"{name} is gone" for name in asked_and_gone(command)]
+                line["faults"] += filter(None, [misjudged(command, answer.written[wish])])
+                line["written"] = answer.written[wish]["message"]
             entry["wishes"].append({key: value for key, value in line.items() if value not in (None, [])})
     path.write_text(json.dumps(told, ensure_ascii=False), encoding="utf-8")

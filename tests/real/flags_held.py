@@ -34,6 +34,10 @@ def _default(said: dict[str, Any]) -> Any:
     return ... if unreadable or isinstance(value, dict) else value
 
 
+def _set(choices: list[Any] | None) -> list[str] | None:
+    return None if choices is None else sorted(map(str, choices))
+
+
 def _fault(what: str, ours: Any, theirs: Any) -> str | None:
     return None if ours == theirs else f"{what} {ours!r}, the parser's {theirs!r}"
 
@@ -50,7 +54,7 @@ def _shape(name: str, flag: ServeFlag, form: FlagForm, options: Options) -> list
         _fault("switch", form.switch, said["nargs"] == 0),
         _fault("several", form.several, several),
         _fault("off", True, off) if form.off else None,
-        _fault("choices", form.choices, said["choices"]) if form.choices is not None or form.basis == "artefact" else None,
+        _fault("choices", _set(form.choices), _set(said["choices"])) if form.choices is not None or form.basis == "artefact" else None,
         _fault("default", form.default, _default(said)) if form.default_known and _default(said) is not ... else None,
     ]
     return [f"{name}: {fault}" for fault in told if fault]

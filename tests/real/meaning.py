@@ -53,15 +53,21 @@ def holds(got: Any, value: Any) -> bool:
 
 def faults(command: Command, told: dict[str, Any], options: Options) -> list[str]:
     """Where the answer differs from what the command means; none: it is taken as meant."""
-    expected = sorted(command.codes & REFUSED)
     if told["stage"] == "parse":
-        return [] if expected else [f"the parser refuses: {told['message']}"]
-    if expected:
-        return [f"said to be refused ({', '.join(expected)}), but the parser takes it"]
-    found = _unmeant(command, told, options)
+        return [f"the parser refuses: {told['message']}"]
+    found = _unmeant(command, told, options) + _gone(command)
     if told["stage"] == "configuration":
-        return found if command.errors else [*found, f"the configuration refuses: {told['message']}"]
+        # A model that fits nowhere, and whose plan says so, need not be configurable.
+        return found if command.errors - REFUSED else [*found, f"the configuration refuses: {told['message']}"]
     return found + _lost(command, told)
+
+
+def misjudged(command: Command, written: dict[str, Any]) -> str | None:
+    """Whether the arguments as the person wrote them are refused although nothing was said, or taken although it was."""
+    said, refused = bool(command.codes & REFUSED), written["stage"] == "parse"
+    if said == refused:
+        return None
+    return f"said to be refused: {said}; as written the parser answers: {written['message'] or 'accepted'}"
 
 
 def _unmeant(command: Command, told: dict[str, Any], options: Options) -> list[str]:
@@ -93,9 +99,7 @@ def _lost(command: Command, told: dict[str, Any]) -> list[str]:
     ]
 
 
-def asked_and_gone(command: Command) -> list[str]:
-    """Arguments of the person that the planned command has not, though nothing says that the model is too large."""
-    if any(code.startswith("oom-") for code in command.codes):
-        return []
+def _gone(command: Command) -> list[str]:
+    """Arguments of the person that the command has not, and no note accounts for."""
     words = [word for word in command.wish.arguments.split() if word.startswith("--")]
-    return [word for word in words if word not in command.settings]
+    return [f"{word} is gone" for word in words if word not in command.settings and f"`{word}`" not in command.notes]

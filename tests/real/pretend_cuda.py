@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from types import ModuleType
 from typing import Any
 
-COMPILED = ("vllm._", "vllm.cumem_allocator", "vllm.vllm_flash_attn", "vllm.third_party.")
+COMPILED = ("vllm._", "vllm.cumem_allocator", "vllm.vllm_flash_attn", "vllm.third_party.", "humming")
 OTHER_PLATFORMS = ("rocm", "cpu", "xpu", "hpu")
 OPERATORS = ("_C", "_moe_C", "_vllm_fa", "_qutlass", "_flashmla")
 OF_TORCH = ("_cuda_getCurrentRawStream", "_cuda_getDevice", "_cuda_setDevice", "_cuda_exchangeDevice", "_cuda_maybeExchangeDevice")

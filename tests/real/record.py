@@ -36,7 +36,7 @@ def asked(release: str) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "told.json"
         here = {**os.environ, "ENVCHECK_REAL_RELEASES": release, "ENVCHECK_REAL_RECORD": str(path)}
-        argv = [sys.executable, "-m", "pytest", "-m", "real", "tests/real"]
+        argv = [sys.executable, "-m", "pytest", "-m", "real", "tests/real/test_real_releases.py"]
         done = subprocess.run(argv, cwd=TOP, env=here, timeout=SECONDS, capture_output=True, text=True, check=False)
         if not path.exists():
             sys.exit(done.stdout[-3000:])
@@ -46,21 +46,26 @@ def asked(release: str) -> dict[str, Any]:
 
 def entry(told: dict[str, Any]) -> dict[str, Any]:
     """The part that is kept."""
-    kept = ("host", "model", "arguments", "command", "codes", "faults")
+    kept = ("host", "model", "arguments", "command", "codes", "faults", "written")
     wishes = [{**{key: wish[key] for key in kept if wish.get(key)}, "result": result(wish)} for wish in told["wishes"]]
+    for wish in wishes:
+        if "written" in wish:  # the parser's word on the arguments as the person wrote them
+            wish["written"] = " ".join(wish["written"].split())[:SHOWN]
     return {"on": str(datetime.datetime.now(datetime.timezone.utc).date()), "flags": told["flags"], "wishes": wishes}
 
 
 def table(recorded: dict[str, Any]) -> str:
     """One line a release: what became of the wishes, and the faults."""
-    lines = [f"{'vLLM':10}{'wishes':>8}{'commands':>10}{'configured':>12}{'parsed':>8}{'refused as said':>17}{'faults':>8}{'flags':>7}"]
+    heads = (("wishes", 8), ("commands", 10), ("configured", 12), ("parsed", 8), ("refused as written", 20), ("faults", 8), ("flags", 7))
+    lines = [f"{'vLLM':10}" + "".join(f"{head:>{width}}" for head, width in heads)]
     for release, told in recorded.items():
         results = [wish["result"] for wish in told["wishes"]]
         faults = sum(bool(wish.get("faults")) for wish in told["wishes"])
-        refused = sum(word.startswith("refused") and not wish.get("faults") for word, wish in zip(results, told["wishes"], strict=True))
+        refused = sum("written" in wish for wish in told["wishes"])
         commands = len(results) - results.count("not planned")
-        counts = (results.count("configured"), results.count("parsed"), refused, faults, len(told["flags"]))
-        lines.append(f"{release:10}{len(results):8}{commands:10}{counts[0]:12}{counts[1]:8}{counts[2]:17}{counts[3]:8}{counts[4]:7}")
+        taken = (results.count("configured"), results.count("parsed"))
+        counts = (len(results), commands, *taken, refused, faults, len(told["flags"]))
+        lines.append(f"{release:10}" + "".join(f"{count:{width}}" for count, (_, width) in zip(counts, heads, strict=True)))
     return "\n".join(lines)
 
 

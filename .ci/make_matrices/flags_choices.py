@@ -1,0 +1,8 @@
+"""Choices that the listings of twenty parsers and the static reading do not have.
+
+The listings were made on the CPU platform: `ON_A_GPU` = the words that the same releases add where they find one. `READ_SINCE` = what
+parsers of releases between the twenty list, with the range that states it in its source.
+"""
+
+ON_A_GPU = {"--mm-processor-device": ["cuda"]}
+READ_SINCE = {"--safetensors-load-strategy": (">=0.24.0,<0.26.0", ["eager", "lazy", "prefetch", "torchao", "None"])}
