@@ -16,7 +16,7 @@ from typing import Any
 from envcheck.matrix.load import load
 from envcheck.sizing.request import Sizer
 from tests.benchmarks.memory_fit.constants import constants, fit
-from tests.benchmarks.memory_fit.leave_out import Miss, left_out, misses, table, term_table
+from tests.benchmarks.memory_fit.leave_out import Miss, left_out, misses, table, term_table, unmeasured
 from tests.benchmarks.memory_fit.logged import logged_runs, ranges
 
 STEPS = ("0.8.0", "0.11.0", "0.17.0", "0.18.0", "0.20.0", "0.27.0")  # where the account of memory, or a kernel, changed
@@ -36,7 +36,7 @@ def main() -> None:
     everything = fit(facts, runs)
     families = [(name, [run for run in runs if run.family == name]) for name in sorted({run.family for run in runs})]
     by_family = left_out(facts, everything, runs, families)
-    by_release = left_out(facts, everything, runs, list(ranges(runs, STEPS)))
+    by_release = left_out(unmeasured(facts), everything, runs, list(ranges(runs, STEPS)))
     out: dict[str, Any] = {
         "runs": len(runs),
         "constants": [

@@ -7,6 +7,8 @@ from collections.abc import Iterable
 from functools import partial
 
 import msgspec
+from packaging.specifiers import SpecifierSet
+from packaging.version import Version
 
 from envcheck.model.memoryfacts import MemoryFacts
 from envcheck.model.units import GIB
@@ -16,6 +18,8 @@ from envcheck.sizing.question import ask
 from envcheck.sizing.release import MemoryTable
 from tests.benchmarks.memory_fit.constants import Constant, Fit, borrowed, fit, predicted, with_value
 from tests.benchmarks.memory_fit.logged import Logged
+
+_FUTURE = Version("9999")
 
 
 class Miss(msgspec.Struct, frozen=True):
@@ -55,10 +59,17 @@ def misses(facts: MemoryFacts, runs: Iterable[Logged], fold: str = "") -> list[M
     return found
 
 
+def unmeasured(facts: MemoryFacts) -> MemoryFacts:
+    """The facts with the spreads that a release gets of which there is no log: those of the newest, unbounded range."""
+    newest = [one for one in facts.spreads if not one.releases or SpecifierSet(one.releases).contains(_FUTURE)]
+    return msgspec.structs.replace(facts, spreads=[msgspec.structs.replace(one, releases="") for one in newest])
+
+
 def left_out(facts: MemoryFacts, everything: Fit, runs: list[Logged], folds: Iterable[tuple[str, list[Logged]]]) -> list[Miss]:
     """The errors of each fold's runs under constants fitted without them.
 
-    A constant that only the fold's runs decide is taken from the nearest record that has others.
+    A constant that only the fold's runs decide is taken from the nearest record that has others. `facts` may have other spreads than the
+    fit `everything` started from.
     """
     found = []
     for name, inside in folds:
