@@ -320,14 +320,16 @@ class DraftRule(MemoryRecord, frozen=True, kw_only=True):
 class LoraRule(MemoryRecord, frozen=True, kw_only=True):
     """What a release allocates for LoRA.
 
-    `max_loras` and `max_lora_rank` = defaults; `experts` = routed experts have buffers too; `extra_vocab` = rows for tokens that
+    `max_loras` and `max_lora_rank` = defaults; `experts` = routed experts have buffers too; `graph_sets` = CUDA graphs of each kind, with
+    adapters and without; `extra_vocab` = rows for tokens that
     adapters add, by default; `head_rows_to` = rows of the output head's buffer are a multiple of this; `embeddings` = architectures
-    whose embedding and output head have buffers.
+    (or model types, where a configuration names none) whose embedding and output head have buffers.
     """
 
     max_loras: int
     max_lora_rank: int
     experts: bool
+    graph_sets: int = 1
     extra_vocab: int
     head_rows_to: int
     embeddings: list[str]

@@ -28,7 +28,15 @@ def derivations(question: Question) -> dict[str, Derivation]:
     rank = rank_budget(question, question.stages[0])
     if rank is None:
         return {}
-    made = (*_weights(question), *_constants(question, rank), *_peaks(question, rank), *_graphs(question), *_cache(question, rank))
+    made = (
+        *_weights(question),
+        *_draft(question),
+        *_lora(question),
+        *_constants(question, rank),
+        *_peaks(question, rank),
+        *_graphs(question),
+        *_cache(question, rank),
+    )
     return dict(made)
 
 
@@ -71,6 +79,34 @@ def _weights(question: Question) -> Iterator[tuple[str, Derivation]]:
         records = [record for record in question.rules.quantization if question.form.name in record.names]
         family = [question.dims.family] if question.dims.family.model_types else []
         yield "weights", _of("weights", shape, [*records, *family], parts)
+
+
+def _draft(question: Question) -> Iterator[tuple[str, Derivation]]:
+    draft, last = question.settings.draft, question.stages[-1]
+    if draft is None or question.inputs.weights_gib is not None:
+        return
+    from envcheck.sizing.speculative import draft_terms  # noqa: PLC0415  # few servers speculate
+
+    terms = msgspec.structs.asdict(draft_terms(draft, question.dims, last, question.form, question.rules.drafts))
+    said: Inputs = {"method": draft.kind, "num_speculative_tokens": draft.tokens, "draft_tensor_parallel_size": draft.ranks}
+    said |= {"layers": draft.layers or (draft.dims.layer_count if draft.dims else 0), "hidden_size": (draft.dims or question.dims).hidden}
+    yield (
+        "draft",
+        _of("draft", said, [question.rules.drafts], {name: part for name, size in terms.items() if (part := round(gib(size), 4))}),
+    )
+
+
+def _lora(question: Question) -> Iterator[tuple[str, Derivation]]:
+    settings, lora, rule = question.settings, question.settings.lora, question.rules.lora
+    if lora is None or rule is None or question.inputs.weights_gib is not None:
+        return
+    from envcheck.sizing.lora import host_bytes, lora_terms  # noqa: PLC0415  # few servers have adapters
+
+    terms = lora_terms(question.dims, lora, question.stages[0], rule, settings.batched_tokens, settings.sequences)
+    said: Inputs = {"max_loras": lora.loras, "max_lora_rank": lora.rank, "bytes_a_value": lora.value_bytes, "fully_sharded": lora.sharded}
+    said |= {"max_cpu_loras": lora.cpu_loras, "host_gib": round(gib(host_bytes(question.dims, lora, rule)), 4)}
+    parts = {name: part for name, size in msgspec.structs.asdict(terms).items() if (part := round(gib(size), 4))}
+    yield "lora", _of("lora", said, [rule], parts)
 
 
 def _constants(question: Question, rank: RankBudget) -> Iterator[tuple[str, Derivation]]:

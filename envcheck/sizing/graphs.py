@@ -10,13 +10,14 @@ from envcheck.sizing.spec import Dimensions
 
 
 def graph_count(settings: Settings, rules: Rules) -> int:
-    """Graphs captured: one a batch size, twice for the sizes that also get a graph of the whole decoding step."""
+    """Graphs captured: one a batch size, twice for the sizes that also get a graph of the whole decoding step; with LoRA, one set more."""
     facts = rules.graph_sizes
     if not settings.graphs or facts is None:
         return 0
     sizes = capture_sizes(settings, facts)
     whole = sum(1 for size in sizes if size <= settings.sequences) if facts.full_decode and settings.full_graphs else 0
-    return len(sizes) + whole
+    sets = rules.lora.graph_sets if settings.lora and rules.lora else 1
+    return (len(sizes) + whole) * sets
 
 
 def capture_sizes(settings: Settings, facts: GraphSizes) -> list[int]:

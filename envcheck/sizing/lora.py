@@ -14,6 +14,7 @@ import msgspec
 
 from envcheck.model.memoryfacts import LoraRule
 from envcheck.model.modelspec import Adapter
+from envcheck.model.text import Text
 from envcheck.sizing.fields import flag, integer, word
 from envcheck.sizing.layers import Layer
 from envcheck.sizing.rank import Rank
@@ -22,6 +23,7 @@ from envcheck.sizing.spec import Dimensions, dtype_bytes
 _MOST_LORAS = 1 << 12
 _MOST_RANK = 1 << 16
 _LONG, _INT = 8, 4  # bytes of an index
+_TABLES = ("embed_tokens", "lm_head")
 _TOKEN_INDICES = 5  # 64-bit tables by token: adapter, sampler twice, embedding twice
 _KERNEL_INDICES = 2  # 32-bit tables by token of each of two kernel plans
 
@@ -39,11 +41,6 @@ class Lora(msgspec.Struct, frozen=True, kw_only=True):
     extra_vocab: int
     sharded: bool
     adapters: tuple[Adapter, ...] = ()
-
-    @property
-    def too_large(self) -> list[Adapter]:
-        """Adapters whose rank the buffers have no room for: vLLM refuses to load them."""
-        return [adapter for adapter in self.adapters if adapter.rank > self.rank]
 
 
 class LoraTerms(msgspec.Struct, frozen=True):
@@ -163,9 +160,14 @@ def _experts(dims: Dimensions, rank: Rank, plan: _Plan) -> float:
     return experts.count * (one + plan.row(experts.intermediate, experts.width)) * plan.ranks / max(plan.ranks, rank.expert_ranks)
 
 
+def has_tables(dims: Dimensions, rule: LoraRule) -> bool:
+    """Whether the embedding and the output head have buffers."""
+    return (dims.architecture or dims.model_type) in rule.embeddings
+
+
 def _vocabulary(dims: Dimensions, lora: Lora, rank: Rank, rule: LoraRule) -> float:
     """Embedding and output head of the architectures that give them buffers, the same on every rank, and rows for added tokens."""
-    if dims.architecture not in rule.embeddings:
+    if not has_tables(dims, rule):
         return 0.0
     added = lora.loras * lora.extra_vocab * dims.hidden * lora.value_bytes
     size = 0.0
@@ -182,6 +184,20 @@ def _vocabulary(dims: Dimensions, lora: Lora, rank: Rank, rule: LoraRule) -> flo
 def _indices(lora: Lora, tokens: int, sequences: int) -> float:
     plans = 2 * _INT * (_KERNEL_INDICES * tokens + 3 * (lora.loras + 1))
     return float(_TOKEN_INDICES * _LONG * tokens + _LONG * sequences + plans)
+
+
+def refused(dims: Dimensions, lora: Lora, rule: LoraRule) -> Iterator[Text]:
+    """Adapters that vLLM will not load: of a larger rank than the buffers, with modules of their own, or for a table without buffers."""
+    for adapter in lora.adapters:
+        if adapter.rank > lora.rank:
+            yield Text("size.lora.rank", {"adapter": adapter.name, "rank": adapter.rank, "most": lora.rank})
+        if adapter.extra_modules:
+            yield Text("size.lora.saved", {"adapter": adapter.name, "modules": ", ".join(adapter.extra_modules[:8])})
+        tables = [name for name in adapter.targets if name.rsplit(".", 1)[-1] in _TABLES]
+        if tables and not has_tables(dims, rule):
+            yield Text(
+                "size.lora.tables", {"adapter": adapter.name, "modules": ", ".join(tables), "architecture": dims.architecture or "?"}
+            )
 
 
 def host_bytes(dims: Dimensions, lora: Lora, rule: LoraRule) -> float:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from envcheck.model.budget import Confidence, KvCache, PerGpu, SizeFailure, SizeResult, SizeVerdict, Suggestion
 from envcheck.model.text import Text
 from envcheck.model.units import gib
@@ -64,7 +66,20 @@ def unknowns(question: Question) -> list[Text]:
         found.append(Text("size.unknown.gpu-memory", {}))
     if not question.dims.missing and question.weights(question.stages[0]) is None:
         found.append(Text("size.unknown.weights", {"format": question.form.name or ""}))
-    return found
+    return [*found, *_beside(question)]
+
+
+def _beside(question: Question) -> Iterator[Text]:
+    """What is not known of a draft, and which adapters will not load."""
+    draft, lora, rule = question.settings.draft, question.settings.lora, question.rules.lora
+    if draft is not None and draft.assumed:
+        known = draft.dims is not None or draft.weights_bytes is not None
+        yield Text("size.unknown.draft" if known else "size.unknown.draft-size", {"model": draft.name or draft.kind})
+    if lora is None or rule is None:
+        return
+    from envcheck.sizing.lora import refused  # noqa: PLC0415  # few servers have adapters
+
+    yield from refused(question.dims, lora, rule)
 
 
 def _per_gpu(question: Question, first: RankBudget | None) -> PerGpu:
@@ -123,7 +138,10 @@ def _confidence(question: Question) -> Confidence:
     """
     inputs = question.inputs
     compressed = any(group.layer.compress for group in question.dims.layers)
-    unsure = inputs.release is None or question.dims.missing or not question.form.known or compressed
+    draft = question.settings.draft
+    unsure = (
+        inputs.release is None or (draft is not None and draft.assumed) or question.dims.missing or not question.form.known or compressed
+    )
     spread_experts = question.dims.experts is not None and question.settings.replicas > 1
     unseen = inputs.card.unified or spread_experts or question.dims.encoder is not None
     if unsure or unseen or (question.dims.multimodal and not question.settings.text_only):
