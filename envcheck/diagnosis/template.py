@@ -104,7 +104,7 @@ def _word(text: str, open_: bool) -> str | None:
     words = text.split(maxsplit=1)
     if not words or (not open_ and len(words) > 1):
         return None
-    return words[0].rstrip(_MARKS)[:200] or None if open_ else words[0][:200]
+    return words[0].rstrip(_MARKS)[:200] or None
 
 
 def _text(text: str, open_: bool) -> str | None:
