@@ -21,6 +21,7 @@ _SCALARS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: 
 _STRING, _ARRAY = 8, 9
 _KEPT_ITEMS = 4096  # of an array: values one a layer are kept, a vocabulary is not
 _MOST_KEPT = 1 << 18  # items of all arrays: as objects they take ten times the room they take in the file
+_MOST_STRINGS = 1 << 21  # of all arrays; the largest vocabularies with their merges have 800,000
 _U32, _U64, _COUNTS = Struct("<I"), Struct("<Q"), Struct("<QQ")
 # Type number: name, elements of a block, bytes of a block.
 _TYPES = {
@@ -72,7 +73,7 @@ class _Cursor:
     """A position in the bytes; every read moves it. Raises struct.error past the end, ValueError on what the format has not."""
 
     def __init__(self, data: bytes) -> None:
-        self.data, self.at, self.kept = data, 0, 0
+        self.data, self.at, self.kept, self.strings = data, 0, 0, 0
 
     def take(self, layout: Struct) -> tuple[Any, ...]:
         found = layout.unpack_from(self.data, self.at)
@@ -98,6 +99,18 @@ class _Cursor:
         self.skip(length)
         return self.data[start : self.at].decode("utf-8", "replace")
 
+    def skip_strings(self, count: int) -> None:
+        """Moves behind so many strings; a vocabulary has hundreds of thousands, so nothing is called for each but what must be."""
+        self.strings += count
+        if self.strings > _MOST_STRINGS:
+            raise ValueError(count)
+        data, at, size, length = self.data, self.at, len(self.data), _U64.unpack_from
+        for _ in range(count):
+            at += 8 + length(data, at)[0]
+            if at > size:
+                raise error
+        self.at = at
+
     def entry(self) -> tuple[str, Any]:
         key = self.string()
         return key, self.value(self.u32())
@@ -115,8 +128,7 @@ class _Cursor:
         """Its items where they are few numbers, else their number."""
         kind, count = self.u32(), self.u64()
         if kind == _STRING:
-            for _ in range(count):  # ends at the end of the data, wherever a hostile count would lead
-                self.skip(self.u64())
+            self.skip_strings(count)
             return count
         if kind not in _SCALARS:  # arrays of arrays are allowed and used by nobody
             raise ValueError(kind)

@@ -7,6 +7,8 @@ import math
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from packaging.version import Version
 
 from envcheck.model.units import GIB
@@ -162,3 +164,40 @@ def test_an_unquantized_gguf_file_weighs_what_its_configuration_says(facts):
     dims = Dimensions.from_config(config, facts.families)
     norms = sum(size for name, size in sizes.items() if "norm" in name)  # GGUF has these in single precision
     assert checkpoint_bytes(dims, weight_format(dims, None, "", 2.0, facts.quantization)) == sum(sizes.values()) - norms / 2
+
+
+METHODS = st.sampled_from(["awq", "gptq", "bitsandbytes", "fp8", "compressed-tensors", "modelopt", "mxfp4", "gguf", "hqq", "", None])
+SCALARS = (
+    st.none() | st.booleans() | st.integers(-2, 300) | st.floats() | st.sampled_from(["", "int", "float", "channel", "group", "block"])
+)
+PARTS = st.dictionaries(
+    st.sampled_from(["num_bits", "type", "strategy", "group_size", "block_structure", "symmetric", "dynamic"]),
+    SCALARS | st.lists(st.integers(-1, 300), max_size=3),
+)
+QUANTIZATIONS = st.fixed_dictionaries(
+    {"quant_method": METHODS},
+    optional={
+        **dict.fromkeys(("bits", "w_bit", "group_size", "desc_act", "sym", "load_in_4bit", "load_in_8bit", "lm_head", "format"), SCALARS),
+        "quant_algo": st.sampled_from(["NVFP4", "FP8", "MIXED_PRECISION", "W4A16", 3]),
+        "bnb_4bit_use_double_quant": SCALARS,
+        "activation_scheme": st.sampled_from(["static", "dynamic", 0]),
+        "weight_block_size": st.lists(SCALARS, max_size=3),
+        "config_groups": st.dictionaries(
+            st.text(max_size=2), st.fixed_dictionaries({"weights": PARTS, "input_activations": PARTS}), max_size=2
+        ),
+        "ignore": st.lists(st.from_regex(r"model\.layers\.[0-9]\.(mlp|self_attn)(\.[a-z]_proj)?\*?", fullmatch=True) | SCALARS, max_size=5),
+    },
+)
+
+
+@given(
+    quantization=QUANTIZATIONS, name=st.sampled_from(["llama", "deepseek-v3", "mixtral", "gpt-oss"]), asked=st.sampled_from([None, "gptq"])
+)
+def test_any_quantization_has_a_size_or_is_not_known(facts, quantization, name, asked):
+    config = json.loads((SHAPES[0].parent / f"{name}.json").read_text(encoding="utf-8"))["config"]
+    dims = Dimensions.from_config({**config, "quantization_config": quantization}, facts.families)
+    form = weight_format(dims, asked, "", 2.0, facts.quantization)
+    stored = checkpoint_bytes(dims, form)
+    whole, half = (weight_terms(dims, Rank(ranks=ranks), form).total for ranks in (1, 2))
+    assert all(math.isfinite(size) and size >= 0 for size in (stored, whole, half))
+    assert half <= whole
