@@ -23,8 +23,8 @@ _WORDS = {
         "what": (
             "`envcheck size` says what vLLM will leave for the KV cache before it is started. Here its figures stand "
             "beside those of other "
-            "tools' published rules, on the same {n} start-up logs from public reports (releases 0.6 to 0.31, cards "
-            "from 8 to 180 GiB). Every "
+            "tools' published rules, on the same {n} start-up logs from public reports (releases {oldest} to {newest}, "
+            "cards of {smallest:.0f} to {largest:.0f} GiB). Every "
             "rule but the first is given the weights that the server itself logged. U = `gpu_memory_utilization`, T = "
             "the GPU's memory, W = "
             "weights on a GPU; GiB."
@@ -67,8 +67,8 @@ _WORDS = {
         "other": "[English](memory.md)",
         "made": ("由 `python -m tests.benchmarks.memory_scoreboard --configs FOLDER --docs docs CASES.json` 生成，请勿手工修改。"),
         "what": (
-            "`envcheck size` 在 vLLM 启动之前就给出将留给 KV 缓存的显存。下表在同样的 {n} 份公开启动日志上（版本 0.6 "
-            "至 0.31，显卡 8 至 180 GiB）"
+            "`envcheck size` 在 vLLM 启动之前就给出将留给 KV 缓存的显存。下表在同样的 {n} 份公开启动日志上（版本 {oldest} 至 {newest}，"
+            "显卡 {smallest:.0f} 至 {largest:.0f} GiB）"
             "把它与其他工具公布的规则并列比较。除第一行外，每条规则都使用服务日志中的实际权重。U = "
             "`gpu_memory_utilization`，T = 显存总量，"
             "W = 单卡权重，单位 GiB。"
@@ -107,11 +107,18 @@ _WORDS = {
 def page(board: dict[str, Any], lang: str) -> str:
     """The page in a language, `en` or `zh`."""
     words: dict[str, Any] = _WORDS[lang]
-    parts = [words["title"], words["other"], words["made"], words["what"].format(n=board["rules"]["envcheck"]["n"])]
+    parts = [words["title"], words["other"], words["made"], _what(board, words)]
     parts += [_board(board, words["board"], 0 if lang == "en" else 1), words["promised"], words["unseen"]]
     parts += [words["unseen_what"].format(families=board["families"], ranges=len(board["releases"])), _unseen(board, words)]
     parts += [words["why"], words["again"], words["again_what"]]
     return "\n\n".join(parts) + "\n"
+
+
+def _what(board: dict[str, Any], words: dict[str, Any]) -> str:
+    span, n = board["span"], board["rules"]["envcheck"]["n"]
+    cards = {"smallest": span["smallest_gib"], "largest": span["largest_gib"]}
+    text: str = words["what"].format(n=n, oldest=span["oldest"], newest=span["newest"], **cards)
+    return text
 
 
 def _board(board: dict[str, Any], head: str, place: int) -> str:

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+from packaging.version import Version
 
 from envcheck.matrix.load import load
 from envcheck.model.memoryfacts import MemoryFacts
@@ -106,6 +107,14 @@ def row(found: list[Guess]) -> dict[str, float]:
     }
 
 
+def span(runs: list[Logged]) -> dict[str, str | float]:
+    """The oldest and newest release, the smallest and largest card (GiB) of the runs whose KV memory counts."""
+    counted = [run for run in runs if "kv" in run.seen]
+    releases = sorted({run.release for run in counted}, key=Version)
+    totals = [run.run.total_gib for run in counted]
+    return {"oldest": releases[0], "newest": releases[-1], "smallest_gib": min(totals), "largest_gib": max(totals)}
+
+
 def main() -> None:
     """Print the board, and write the pages where asked to."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -123,6 +132,7 @@ def main() -> None:
         "as_it_is": figures(misses(facts, runs), verbose=False),
         "families_left_out": figures(left_out(facts, everything, runs, families), verbose=False),
         "releases_left_out": figures(left_out(unmeasured(facts), everything, runs, list(ranges(runs, STEPS))), verbose=False),
+        "span": span(runs),
         "families": len(families),
         "releases": [name for name, _ in ranges(runs, STEPS)],
     }
