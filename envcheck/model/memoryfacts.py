@@ -56,13 +56,19 @@ class Tier(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
 class Defaults(MemoryRecord, frozen=True, kw_only=True):
     """Serve defaults. `batched_tokens` empty = the whole context unless prefill is chunked (`chunked_batched_tokens`).
 
-    `llm_class_batched_tokens` = where vLLM runs through its `LLM` class; empty = as the server.
+    `llm_class_batched_tokens` = where vLLM runs through its `LLM` class; empty = as the server. `pooling_batched_tokens`,
+    `multimodal_batched_tokens` = at least so many for such models. `batch_bounded` = no more tokens than all sequences together hold.
+    `throughput_factor` = of both defaults in the throughput mode.
     """
 
     gpu_memory_utilization: float
     max_num_seqs: list[Tier]
     batched_tokens: list[Tier] = []
     llm_class_batched_tokens: list[Tier] = []
+    pooling_batched_tokens: int = 0
+    multimodal_batched_tokens: int = 0
+    batch_bounded: bool = False
+    throughput_factor: int = 1
     chunked_batched_tokens: int | None = None
     chunked_above: int | None = None
     least_batched_tokens: int = 2048

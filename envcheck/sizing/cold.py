@@ -29,7 +29,8 @@ def compiling(question: Question, rank: Rank) -> Compiling:
     if record is None or not settings.graphs or inputs.first_start is False or not rank.is_first:
         return Compiling()
     dims, width = question.dims, max(2, settings.dtype_bytes)
-    inside = settings.text_only or not dims.multimodal
+    dropped = bool(dims.family.encoder) and all(settings.limits.get(item.modality) == 0 for item in dims.family.encoder)
+    inside = settings.text_only or not dims.multimodal or dropped
     table = dims.vocab / settings.tensor_ranks * dims.hidden * width if inside else 0.0
     peak = record.tables * table + record.narrow * settings.batched_tokens * dims.hidden * width
     if not record.assumed and inputs.first_start is None:

@@ -106,26 +106,28 @@ class Sizer:
     def card(self, host: HostReport) -> Card:
         """The smallest of the host's GPUs that can be read, for equal parts go to all; what the host does not say, by its name."""
         gpus = [gpu for gpu in host.gpus if not isinstance(gpu.error, str)] if isinstance(host.gpus, list) else []
-        cards = [self._one(gpu, len(gpus), _wsl(host)) for gpu in gpus[:1024]]
+        cards = [self._one(gpu, len(gpus), host) for gpu in gpus[:1024]]
         if not cards:
             return Card()
         return min(cards, key=lambda card: card.total_bytes or card.nvml_bytes or float("inf"))
 
-    def _one(self, gpu: Gpu, count: int, wsl: bool) -> Card:
+    def _one(self, gpu: Gpu, count: int, host: HostReport) -> Card:
         name = gpu.name[:200] if isinstance(gpu.name, str) else ""
         facts = self._gpu(name) if name else None
         told = compute_capability(gpu.compute_capability) if isinstance(gpu.compute_capability, str) else None
         capability = told or (compute_capability(facts.compute_capability) if facts else None)
+        unified = gpu.unified_memory if isinstance(gpu.unified_memory, bool) else bool(facts and facts.unified_memory)
+        available = host.memory.ram_available_mib if unified and host.memory else None  # what vLLM itself asks the host there
         return Card(
             name=name,
             count=count,
             total_bytes=_mib(gpu.cuda_memory_mib),
             nvml_bytes=_mib(gpu.memory_mib) or (facts.memory_mib * MIB if facts and facts.memory_mib else None),
-            free_bytes=_mib(gpu.memory_free_mib),
+            free_bytes=_mib(gpu.memory_free_mib) or _mib(available),
             capability=capability,
             nvlink=gpu.nvlink if isinstance(gpu.nvlink, bool) else _linked(name, facts, capability),
-            unified=gpu.unified_memory if isinstance(gpu.unified_memory, bool) else bool(facts and facts.unified_memory),
-            wsl=wsl,
+            unified=unified,
+            wsl=_wsl(host),
         )
 
 

@@ -81,8 +81,7 @@ def settings_of(inputs: SizingInputs, dims: Dimensions, rules: Rules) -> Setting
     draft = _draft(inputs, dims, rules, ranks)
     compilation = mapping(args, "compilation_config")
     pooling = _pooling(inputs, args, dims)
-    batch = integer(args, "max_num_batched_tokens", most=1 << 26) or batched_tokens(base, inputs.card, context, chunked, inputs.llm_class)
-    wanted = integer(args, "max_num_seqs", most=1 << 20) or sequences(base, inputs.card)
+    batch, wanted = _batch(inputs, dims, base, context, chunked, pooling)
     mode = (word(compilation, "cudagraph_mode") or "").upper()
     eager = (
         bool(flag(args, "enforce_eager"))
@@ -128,6 +127,21 @@ def settings_of(inputs: SizingInputs, dims: Dimensions, rules: Rules) -> Setting
         sampler_in_profile=not pooling and (base.sampler_when_chunked or not chunked),
         flashinfer=inputs.flashinfer and flag(inputs.environment, "VLLM_USE_FLASHINFER_SAMPLER") is not False,
     )
+
+
+def _batch(  # what each default of the batch hangs on
+    inputs: SizingInputs, dims: Dimensions, base: Defaults, context: int, chunked: bool, pooling: bool
+) -> tuple[int, int]:
+    """(batched tokens, sequences): as asked for, else the release's default for this model and card."""
+    args = inputs.serve_args
+    factor = base.throughput_factor if word(args, "performance_mode") == "throughput" else 1
+    wanted = integer(args, "max_num_seqs", most=1 << 20) or factor * sequences(base, inputs.card)
+    batch = integer(args, "max_num_batched_tokens", most=1 << 26)
+    if batch is None:
+        batch = factor * batched_tokens(base, inputs.card, context, chunked, inputs.llm_class)
+        batch = max(batch, base.pooling_batched_tokens if pooling else 0, base.multimodal_batched_tokens if dims.multimodal else 0)
+        batch = min(batch, wanted * context) if base.batch_bounded else batch
+    return batch, wanted
 
 
 def context_length(value: object) -> int | None:

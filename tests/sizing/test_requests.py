@@ -110,3 +110,14 @@ def test_the_answer_is_json(sizer, config):
         "total", "budget", "weights", "activation", "sampler", "encoder", "non_torch", "cuda_graphs", "kv_cache",
     }  # fmt: skip
     assert set(plain) >= {"verdict", "engine", "per_gpu_gib", "kv", "failure", "suggested", "confidence"}
+
+
+def test_free_memory_where_cpu_and_gpu_share_it(facts):
+    sizer = Sizer(facts, lambda name: None)
+    gpu = {"name": "NVIDIA GB10", "memory_mib": 124610, "unified_memory": True}
+    memory = {"ram_mib": 124610, "ram_available_mib": 103362}
+    shared, apart = (
+        sizer.card(msgspec.convert({"gpus": [{**gpu, "unified_memory": told}], "memory": memory}, HostReport)) for told in (True, False)
+    )
+    assert shared.free_bytes == 103362 * 2**20
+    assert apart.free_bytes is None

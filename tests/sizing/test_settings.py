@@ -141,3 +141,37 @@ def test_an_early_second_runner_took_no_quantized_model(config, table):
     packed = {**plain, "quantization_config": {"quant_method": "fp8"}}
     runners = [ask(SizingInputs(config=each, release=Version("0.23.0")), table).runner for each in (plain, packed)]
     assert runners == ["v2", "v1"]
+
+
+# vllm/config.py of V0: at least 5,120 tokens for multimodal models (0.6.0 on), 32,768 for pooling ones (0.6.5 on), both until 0.8.5.post1.
+@pytest.mark.parametrize(
+    ("release", "model", "serve", "batched"),
+    [
+        ("0.5.5", "qwen2.5-vl-7b", {"max_model_len": 4096}, 4096),
+        ("0.7.3", "qwen2.5-vl-7b", {"max_model_len": 4096}, 5120),
+        ("0.7.3", "qwen2.5-7b", {"max_model_len": 4096}, 4096),
+        ("0.7.3", "qwen2.5-7b", {"max_model_len": 4096, "task": "embed"}, 32768),
+        ("0.6.3", "qwen2.5-7b", {"max_model_len": 4096, "task": "embed"}, 4096),
+        ("0.9.2", "qwen2.5-7b", {"max_model_len": 4096, "task": "embed"}, 4096),
+        ("0.7.3", "qwen2.5-7b", {"max_model_len": 4096, "task": "embed", "max_num_batched_tokens": 8192}, 8192),
+    ],
+)
+def test_batches_of_v0(inputs, table, release, model, serve, batched):
+    question = msgspec.structs.replace(inputs(model, release, card("NVIDIA A10", 22.06), **serve), engine="v0")
+    assert ask(question, table).settings.batched_tokens == batched
+
+
+@pytest.mark.parametrize(
+    ("release", "serve", "sequences", "batched"),
+    [
+        ("0.11.0", {"max_num_seqs": 1, "max_model_len": 512}, 1, 2048),
+        ("0.11.1", {"max_num_seqs": 1, "max_model_len": 512}, 1, 512),
+        ("0.16.0", {"performance_mode": "throughput"}, 256, 2048),
+        ("0.17.0", {"performance_mode": "throughput"}, 512, 4096),
+        ("0.17.0", {"performance_mode": "interactivity"}, 256, 2048),
+        ("0.17.0", {"performance_mode": "throughput", "max_num_seqs": 32}, 32, 4096),
+    ],
+)
+def test_batches_of_v1(inputs, table, release, serve, sequences, batched):
+    settings = ask(inputs("qwen2.5-7b", release, card("NVIDIA A10", 22.06), **serve), table).settings
+    assert (settings.sequences, settings.batched_tokens) == (sequences, batched)
