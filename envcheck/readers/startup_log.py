@@ -14,9 +14,10 @@ from envcheck.system.redaction import Redactor
 
 _MOST_HITS = 4000  # of one start; a server that prints a line for ever must not fill memory
 _MOST_RUNS = 200
+_BEFORE_MESSAGE = 200  # characters in which a worker's name stands
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
-_WORKER = re.compile(r"\s*\((?P<name>[A-Za-z]\w*)[^()]{0,40}?pid=(?P<pid>\d+)")
-_PLACE = re.compile(r"\[(?:[\w./-]*/)?(\w+\.py:\d+)\]")
+_WORKER = re.compile(r"\((?P<name>\w{0,40}[Ww]orker\w{0,40})\s[^()]{0,60}?pid=(?P<pid>\d+)")
+_PLACE = re.compile(r"[\[\s](?:[\w./-]{1,200}/)?(\w{1,60}\.py:\d{1,6})\]")
 
 
 class StartupLog(msgspec.Struct, frozen=True):
@@ -82,8 +83,8 @@ def _hits(number: int, text: str, records: list[LogLine]) -> Iterator[Hit]:
 
 def _worker(text: str) -> str:
     """The worker that prints a line; "" where it is not one of several."""
-    found = _WORKER.match(text)
-    if found is None or "orker" not in found["name"]:
+    found = _WORKER.search(text[:_BEFORE_MESSAGE])  # other programs may write before it
+    if found is None:
         return ""
     several = "_" in found["name"]  # `Worker_TP1`; the others share one name, and their process tells them apart
     return found["name"] if several else f"{found['name']} {found['pid']}"

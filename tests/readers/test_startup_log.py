@@ -140,6 +140,61 @@ ARGUMENTS = (
 )
 
 
+# A public log of V0 whose lines name no release.
+OLDER = """\
+    INFO 08-06 01:39:21 model_runner.py:1115] Loading model weights took 7.1694 GB
+    INFO 08-06 01:39:22 worker.py:267] the current vLLM instance can use total_gpu_memory (39.56GiB) x gpu_memory_utilization \
+(0.90) = 35.60GiB
+    INFO 08-06 01:39:22 worker.py:267] model weights take 7.17GiB; non_torch_memory takes 0.01GiB; PyTorch activation peak memory takes \
+1.83GiB; the rest of the memory reserved for KV Cache is 26.60GiB.
+    INFO 08-06 01:39:23 executor_base.py:111] # cuda blocks: 13618, # CPU blocks: 2048
+    INFO 08-06 01:39:23 executor_base.py:116] Maximum concurrency for 2048 tokens per request: 106.39x
+"""
+
+
+def test_an_older_log_is_dated_and_read_too() -> None:
+    run = only(OLDER)
+    assert (run.vllm, run.vllm_from) == ("0.7.3", "line-numbers")
+    assert run.engine == "v0"
+    assert run.memory.unexplained_gib == pytest.approx(35.60 - 7.1694 - 0.01 - 1.83 - 26.60, abs=0.006)
+    assert run.memory.kv_blocks == 13618
+
+
+def test_a_worker_is_known_behind_what_a_wrapper_writes() -> None:
+    # A model server's log, which writes a terminal's colours as text.
+    run = only(
+        "INFO ] PyProcess - W-210-model-stdout: #033[1;36m(VllmWorkerProcess pid=240)#033[0;0m INFO 02-14 08:23:15 worker.py:266] model "
+        "weights take 3.97GiB; non_torch_memory takes 2.10GiB; PyTorch activation peak memory takes 0.36GiB; the rest of the memory "
+        "reserved for KV Cache is 29.02GiB.\n"
+        "(RayWorkerWrapper pid=7, ip=10.0.0.2) INFO 02-14 08:23:15 worker.py:266] model weights take 3.97GiB; non_torch_memory takes "
+        "2.10GiB; PyTorch activation peak memory takes 0.36GiB; the rest of the memory reserved for KV Cache is 29.00GiB.\n"
+    )
+    assert [rank.name for rank in run.ranks] == ["RayWorkerWrapper 7", "VllmWorkerProcess 240"]
+    assert run.memory.kv_gib == 29.00
+
+
+def test_every_argument_of_an_older_server() -> None:
+    # vllm-project/vllm issue 2778, cut to what matters.
+    run = only(
+        "INFO 02-06 01:02:56 api_server.py:209] args: Namespace(host=None, port=8000, allowed_origins=['*'], api_key='secret-of-mine', "
+        "served_model_name=None, model='facebook/opt-125m', tokenizer=None, dtype='auto', kv_cache_dtype='fp8_e5m2', max_model_len=None, "
+        "pipeline_parallel_size=1, tensor_parallel_size=1, block_size=16, swap_space=4, gpu_memory_utilization=0.9, "
+        "max_num_batched_tokens=None, max_num_seqs=256, quantization=None)\n"
+    )
+    assert run.model == "facebook/opt-125m"
+    assert run.settings == {
+        "block_size": 16,
+        "dtype": "auto",
+        "gpu_memory_utilization": 0.9,
+        "kv_cache_dtype": "fp8_e5m2",
+        "max_num_seqs": 256,
+        "pipeline_parallel_size": 1,
+        "swap_space": 4,
+        "tensor_parallel_size": 1,
+    }
+    assert "secret" not in str(run)
+
+
 def test_of_the_settings_only_those_that_matter_to_memory_are_kept_and_nobody_is_named() -> None:
     run = only(ARGUMENTS)
     assert {name: value for name, value in run.settings.items() if name != "speculative_config"} == {
