@@ -31,6 +31,7 @@ _OURS = (
     "tensor_parallel_size",
     "max_model_len",
     "gpu_memory_utilization",
+    "kv_cache_dtype",
     "max_num_seqs",
     "max_num_batched_tokens",
     "limit_mm_per_prompt",
@@ -60,16 +61,16 @@ def suggestion(question: Question) -> Suggestion:
     if question.total is None or outcome(question) is None:
         return Suggestion()
     best: Draft | None = None
-    for draft in _by_ranks(_with_dtype(Draft(question, {}))):
+    for draft in _by_ranks(with_dtype(Draft(question, {}))):
         fitted = _fitted(draft)
         if fitted and (best is None or fitted.question.settings.context > best.question.settings.context):
             best = fitted
         if best and best.question.settings.context >= question.settings.context:
             break
-    return _finished(best) if best else Suggestion()
+    return finished(best) if best else Suggestion()
 
 
-def _with_dtype(draft: Draft) -> Draft:
+def with_dtype(draft: Draft) -> Draft:
     """Half precision where the card has no bfloat16."""
     card, args, least = draft.question.inputs.card, draft.question.inputs.serve_args, draft.question.table.bfloat16_from
     is_bfloat = "bfloat16" in draft.question.dims.dtype.lower()
@@ -109,19 +110,19 @@ def _relieved(draft: Draft, found: Outcome) -> Draft | None:
     """One step against the shortage."""
     kind = found.shortage.kind if found.shortage else ""
     if kind == "free-memory":
-        return _less_utilization(draft, found)
+        return less_utilization(draft, found)
     if kind == "kv-too-small":
-        return _without_video(draft, found) or _shorter(draft, found) or _fewer(draft) or _smaller(draft) or _eager(draft)
+        return without_video(draft, found) or _shorter(draft, found) or _fewer(draft) or smaller_batch(draft) or _eager(draft)
     if kind in ("no-kv-blocks", "profile-run", "encoder"):
-        return _without_video(draft, found) or _fewer(draft) or _smaller(draft) or _eager(draft)
+        return without_video(draft, found) or _fewer(draft) or smaller_batch(draft) or _eager(draft)
     if kind == "sampler-warmup":
-        return _fewer(draft) or _less_utilization(draft, found)
+        return _fewer(draft) or less_utilization(draft, found)
     if kind == "cuda-graphs":
-        return _less_utilization(draft, found) or _eager(draft)
+        return less_utilization(draft, found) or _eager(draft)
     return None
 
 
-def _less_utilization(draft: Draft, found: Outcome) -> Draft | None:
+def less_utilization(draft: Draft, found: Outcome) -> Draft | None:
     """As much as is free when the server starts, two decimals, rounded down."""
     question, total = draft.question, found.ranks[0].total
     free, _ = free_bytes(question, total)
@@ -147,7 +148,7 @@ def _shorter(draft: Draft, found: Outcome) -> Draft | None:
     )
 
 
-def _without_video(draft: Draft, found: Outcome) -> Draft | None:
+def without_video(draft: Draft, found: Outcome) -> Draft | None:
     """No videos, where the largest one decides the encoder's peak and nobody asked for them: images stay."""
     question, peak = draft.question, found.ranks[0].peaks
     modalities = {item.modality for item in question.dims.family.encoder}
@@ -163,7 +164,7 @@ def _fewer(draft: Draft) -> Draft | None:
     return draft.change("max_num_seqs", now // 2, "sequences", sequences=now // 2) if now // 2 >= _FEWEST_SEQUENCES else None
 
 
-def _smaller(draft: Draft) -> Draft | None:
+def smaller_batch(draft: Draft) -> Draft | None:
     """Half the batch: the forward pass's peak follows. Where prompts are not split, the batch is the context and cannot shrink."""
     settings = draft.question.settings
     value = settings.batched_tokens // 2
@@ -178,7 +179,7 @@ def _eager(draft: Draft) -> Draft | None:
     return draft.change("enforce_eager", True, "eager")
 
 
-def _finished(draft: Draft) -> Suggestion:
+def finished(draft: Draft) -> Suggestion:
     """The arguments to type: ours in a fixed order, then the user's own, each with its reason."""
     question, reasons = draft.question, draft.reasons
     args, settings = question.inputs.serve_args, question.settings
