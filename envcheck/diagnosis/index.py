@@ -12,11 +12,14 @@ from envcheck.diagnosis.template import Template, Value, template
 from envcheck.matrix.load import Matrix
 from envcheck.matrix.signatures import Signature
 
-# A line is looked at where it holds one of these; every template of the matrix does, which its validation checks.
+# A line is looked at where it holds one of these; every template of the matrix does, which a test checks. Looking for one takes half a
+# millisecond a MiB, so that of a long log only the first few are looked for: what Python, a shell and a kernel say of a failure holds one.
+CORE = (b"rror", b"ailed", b"xception", b"fatal", b"illed", b"annot", b"imed out", b"enied", b"WARN ", b"not found")
 PICKS = (
-    *(b"rror", b"ailed", b"ailure", b"xception", b"annot", b"not found", b"o such", b"nsupported", b"not supported", b"undefined"),
-    *(b"imed out", b"imeout", b"enied", b"xceed", b"ismatch", b"illed", b"nvalid", b"nable to", b"nknown", b"out of memory", b"WARN "),
-    *(b"not available", b"incompatib", b"not compatible", b"unsatisf", b"conflict", b"equire", b"refused", b"lready in use", b"o CUDA"),
+    *CORE,
+    *(b"ailure", b"o such", b"nsupported", b"not supported", b"undefined", b"imeout", b"xceed", b"ismatch", b"nvalid", b"nable to"),
+    *(b"nknown", b"out of memory", b"not available", b"incompatib", b"not compatible", b"unsatisf", b"conflict", b"equire", b"refused"),
+    *(b"lready in use", b"o CUDA", b"is too old", b"o devices", b"ompute capability", b"ptxas", b"only supports", b"PyTorch, please"),
 )
 _WORD = re.compile(r"[A-Za-z0-9_]{3,}")
 _COMMON = frozenset(
@@ -52,8 +55,13 @@ class Index:
             for word in set(words_of(one.template)):
                 often[word] = often.get(word, 0) + 1
         self._by_word: dict[str, list[Known]] = {}
+        quiet: set[bytes] = set()
         for one in known:
-            self._by_word.setdefault(min(words_of(one.template), key=lambda word: _dearness(word, often)), []).append(one)
+            word = min(words_of(one.template), key=lambda word: _dearness(word, often))
+            self._by_word.setdefault(word, []).append(one)
+            if one.signature.warns:
+                quiet.add(word.encode())
+        self.quiet = tuple(sorted(quiet))  # words of those that count at the level of information or a warning too
 
     def fits(self, line: str) -> Iterator[Fit]:
         """The templates that fit a line, in no order."""

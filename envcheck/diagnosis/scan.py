@@ -7,17 +7,19 @@ from collections.abc import Iterable, Iterator
 
 import msgspec
 
-from envcheck.diagnosis.index import PICKS, Fit, Index
+from envcheck.diagnosis.index import CORE, PICKS, Fit, Index
 from envcheck.matrix.signatures import Signature
 
 _LONGEST = 4096  # bytes of a line that are looked at
 _WINDOW = 16 << 10  # bytes before a line in which its traceback stands
 _MOST_HITS = 2000  # remembered; of a signature the first ones
 _MOST_OF_ONE = 4
+_EVERY_PICK = 32 << 20  # bytes of a log in which every word is looked for
 _TELLING = 40  # lines that only complain
 _ESCAPES = re.compile(r"\x1b(?:\[[0-9;?]{0,20}[ -/]?[@-~]|\][^\x07\x1b]{0,200}(?:\x07|\x1b\\)?|.)|[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 _LEVEL = re.compile(r"(?:^|[\s\])|:])\[?(DEBUG|INFO|WARNING|WARN|ERROR|CRITICAL|FATAL)[\s:\]]")
 _EXCEPTION = re.compile(r"(?:^|[\s\]])((?:[A-Za-z_][\w]{0,60}\.){0,6}[A-Z]\w{2,60}(?:Error|Exception|Exit|Interrupt|Warning))(?::|$)")
+_HEAD = 100  # bytes in which a line's level stands
 _QUIET = frozenset({"DEBUG", "INFO", "WARNING"})
 
 
@@ -47,6 +49,7 @@ class Scanner:
         self._seen: dict[str, int] = {}
         self._rest = b""
         self._before = b""
+        self._bytes = 0
         self.scan = Scan(hits=[], telling=[])
 
     def feed(self, block: bytes) -> None:
@@ -70,7 +73,8 @@ class Scanner:
     def _look(self, data: bytes) -> None:
         """Whole lines."""
         number, counted = self.scan.lines, 0
-        for start, end in _picked(data):
+        self._bytes += len(data)
+        for start, end in _picked(data, PICKS if self._bytes <= _EVERY_PICK else CORE):
             number += data.count(b"\n", counted, start)
             counted = start
             self._line(data, start, end, number + 1)
@@ -78,8 +82,13 @@ class Scanner:
         self._before = data[-_WINDOW:] if len(data) >= _WINDOW else (self._before + data)[-_WINDOW:]
 
     def _line(self, data: bytes, start: int, end: int, number: int) -> None:
-        line = cleaned(data[start : min(end, start + _LONGEST)])
+        raw = data[start : min(end, start + _LONGEST)]
+        if (b"INFO " in raw[:_HEAD] or b"WARNING " in raw[:_HEAD]) and not any(word in raw for word in self._index.quiet):
+            return  # most lines of most logs: they need not be taken apart
+        line = cleaned(raw)
         fits = list(self._index.fits(line))
+        if not fits and len(self.scan.telling) >= _TELLING:
+            return
         level = level_of(line)
         if level in _QUIET:
             fits = [fit for fit in fits if fit.signature.warns]
@@ -137,10 +146,10 @@ def signature_of(hit: Hit) -> Signature:
     return hit.fit.signature
 
 
-def _picked(data: bytes) -> Iterator[tuple[int, int]]:
+def _picked(data: bytes, words: Iterable[bytes]) -> Iterator[tuple[int, int]]:
     """Start and end of each line that holds one of the words, in order, each line once."""
     starts: dict[int, int] = {}
-    for word in PICKS:
+    for word in words:
         at = data.find(word)
         while at >= 0:
             end = data.find(b"\n", at)

@@ -58,10 +58,8 @@ def test_sentences_are_there_and_name_what_every_template_captures(name: str, la
 
     signature = BY_ID[name]
     captured = set.intersection(*(holes(text) for text in signature.lines))
-    keys = [
-        f"signature.{name}",
-        *(f"signature.{name}.fix" + (f"-{place}" if place > 1 else "") for place in range(1, len(signature.fixes) + 1)),
-    ]
+    fixes = range(1, len(signature.fixes) + 1)
+    keys = [f"signature.{name}", *(f"signature.{name}.fix" + (f"-{place}" if place > 1 else "") for place in fixes)]
     catalogue = TEXTS[lang]
     for key in keys:
         sentence = catalogue.text(Text(key, dict.fromkeys(captured, "x")))
