@@ -5,9 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
+import msgspec
+
 from envcheck.model.memoryfacts import ModelKind, Spread
 from envcheck.model.units import GIB
 from envcheck.sizing.budget import RankBudget
+from envcheck.sizing.fields import flag
+from envcheck.sizing.peaks import sampler_record
 from envcheck.sizing.question import Question
 from envcheck.sizing.release import first
 
@@ -24,14 +28,28 @@ def kv_interval(question: Question, rank: RankBudget) -> tuple[float, float]:
         return rank.kv, rank.kv
     width = math.sqrt(sum(spread**2 for spread in _spreads(question, rank)))
     warm = rank.peaks.cold if question.inputs.first_start is None else 0.0
-    return rank.kv - width - rank.peaks.cold_doubt, min(rank.kv + width + warm, rank.budget)
+    high = rank.kv + width + warm + _other_sampler(question, rank)
+    return rank.kv - width - rank.peaks.cold_doubt, min(high, rank.budget)
+
+
+def _other_sampler(question: Question, rank: RankBudget) -> float:
+    """What is gained where a package brings another sampler that nobody told of."""
+    settings, peak = question.settings, rank.peaks
+    told = flag(question.inputs.environment, "VLLM_USE_FLASHINFER_SAMPLER")
+    if settings.flashinfer or told is False or not peak.sampler:
+        return 0.0
+    here, other = (
+        sampler_record(each, question.rules, question.runner) for each in (settings, msgspec.structs.replace(settings, flashinfer=True))
+    )
+    least = peak.sampler * other.bytes_per_logit / here.bytes_per_logit
+    return max(peak.forward, peak.sampler) - max(peak.forward, least)
 
 
 def _spreads(question: Question, rank: RankBudget) -> Iterator[float]:
     """Bytes by which each term may be off."""
     inputs, peak = question.inputs, rank.peaks
     if inputs.weights_gib is None:
-        yield _spread(question, "weights", rank.weights)
+        yield _spread(question, "quantized" if question.form.name else "weights", rank.weights)
     if inputs.card.total_bytes is None:
         yield _spread(question, "total", rank.total)
     passes = max(peak.forward, peak.sampler) + peak.workspace

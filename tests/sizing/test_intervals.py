@@ -113,3 +113,13 @@ def test_confidence_says_what_stands_behind_it(inputs, table):
     assert size(msgspec.structs.replace(weighed, card=msgspec.structs.replace(A10G, unified=True)), table).confidence == "guess"
     spread = inputs("qwen3-30b-a3b", "0.19.1", data_parallel_size=2, enable_expert_parallel=True)
     assert size(spread, table).confidence == "guess"
+
+
+def test_a_sampler_that_nobody_told_of(inputs, table):
+    # vLLM 0.9 to 0.11.0 take FlashInfer's sampler where that package is installed: 13.3 bytes a logit, not 38.35.
+    unsaid = msgspec.structs.replace(inputs("qwen2.5-7b", "0.10.1.1", max_model_len=16384), first_start=False)
+    without = msgspec.structs.replace(unsaid, environment={"VLLM_USE_FLASHINFER_SAMPLER": "0"})
+    with_it = size(msgspec.structs.replace(unsaid, flashinfer=True), table)
+    assert size(without, table).kv.interval_gib[1] < with_it.per_gpu_gib.kv_cache <= size(unsaid, table).kv.interval_gib[1]
+    later = inputs("qwen2.5-7b", "0.12.0", max_model_len=16384)
+    assert width(size(later, table)) == width(size(msgspec.structs.replace(later, environment=without.environment), table))
