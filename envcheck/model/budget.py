@@ -81,7 +81,7 @@ class Derivation(msgspec.Struct, frozen=True):
 
 
 class SizeResult(msgspec.Struct, frozen=True):
-    """The memory budget. `unknowns` says what was missing when the verdict is `unknown`.
+    """The memory budget. `unknowns` says what was missing or had to be assumed, and which adapters will not load.
 
     `account` explains every term, `derivations` how it is arrived at, where asked for.
     """
