@@ -14,6 +14,7 @@ COMMANDS = {
     "size": ("size", "Memory of a model on a GPU, and the settings that fit."),
     "defaults": ("defaults", "The defaults of a release on a GPU as they take effect."),
     "upgrade": ("upgrade", "What changes between two releases, and the command anew."),
+    "sheet": ("sheet", "The one-page parameter sheet of a release."),
     "learn": ("learn", "Measured records of memory, out of start-up logs."),
     "diagnose": ("diagnose", "A failing log: what happened first, and what to do."),
     "explain": ("explain", "One finding code in full."),

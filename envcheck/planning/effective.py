@@ -71,9 +71,11 @@ def effective(matrix: Matrix, release: Release, card: Card, context: Context = "
 _MISSING = object()
 
 
-def values(matrix: Matrix, table: MemoryTable, release: Release, card: Card, context: Context) -> Found:
-    """Settings and reasons of one release, in the order in which people meet them."""
-    engine = engine_of(matrix, release, card)
+def values(
+    matrix: Matrix, table: MemoryTable, release: Release, card: Card, context: Context = "api-server", engine: Engine | None = None
+) -> Found:
+    """Settings and reasons of one release, in the order in which people meet them; `engine` None = the one taken by itself."""
+    engine = engine or engine_of(matrix, release, card)
     rules = table.rules(release.version, engine)
     records = dict(_records(matrix, release, engine))
     found: Found = {"engine": (engine.upper(), Text("defaults.why-record"))}
