@@ -66,6 +66,9 @@ class Scheme(msgspec.Struct, frozen=True, omit_defaults=True):
         return elements * self.bits / 8, besides + outputs * self.per_output + matrices * inputs * self.per_input
 
 
+_NF4 = Scheme(4, run=_BLOCK, run_bytes=_SINGLE, per_matrix=_TABLE)
+
+
 class Stated(msgspec.Struct, frozen=True):
     """A scheme as it lies in the file, and as vLLM holds it."""
 
@@ -74,8 +77,13 @@ class Stated(msgspec.Struct, frozen=True):
 
 
 def stated(config: Mapping[str, Any], asked: str | None) -> Stated | None:
-    """The one scheme that a `quantization_config` spells out; None where it has several, or says too little. `asked` = `--quantization`."""
+    """The one scheme that a `quantization_config` spells out; None where it has several, or says too little.
+
+    `asked` = `--quantization`, which decides where there is no configuration: a file that nobody quantized is, as it is loaded.
+    """
     method = (word(config, "quant_method") or "").lower()
+    if not config and asked == "bitsandbytes":
+        return Stated(_NF4, _NF4)
     if method == "gptq":
         return _gptq(config, asked)
     if method == "bitsandbytes":
@@ -121,11 +129,10 @@ def _bitsandbytes(config: Mapping[str, Any]) -> Stated | None:
         return Stated(eight, eight)
     if not flag(config, "load_in_4bit"):
         return None
-    loaded = Scheme(4, run=_BLOCK, run_bytes=_SINGLE, per_matrix=_TABLE)
     if not flag(config, "bnb_4bit_use_double_quant"):
-        return Stated(msgspec.structs.replace(loaded, per_matrix=_TABLE + _STATE), loaded)
+        return Stated(msgspec.structs.replace(_NF4, per_matrix=_TABLE + _STATE), _NF4)
     nested = _SINGLE / _NESTED
-    return Stated(Scheme(4, run=_BLOCK, run_bytes=1 + nested, per_matrix=_TABLE + _SINGLE * _NESTED + _NESTED_STATE), loaded)
+    return Stated(Scheme(4, run=_BLOCK, run_bytes=1 + nested, per_matrix=_TABLE + _SINGLE * _NESTED + _NESTED_STATE), _NF4)
 
 
 def _fp8(config: Mapping[str, Any]) -> Scheme | None:

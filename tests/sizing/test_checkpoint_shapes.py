@@ -83,6 +83,17 @@ def test_what_is_held_once_loaded(facts, name, asked, changes, left_out, more):
     assert layer_bytes(fixture, *left_out) + more <= loaded <= layer_bytes(fixture, *left_out) + more + rounding
 
 
+def test_a_plain_checkpoint_quantized_as_it_is_loaded_is_held_as_one_quantized_before(facts):
+    plain = json.loads((SHAPES[0].parent / "llama-bnb-nf4.json").read_text(encoding="utf-8"))["config"]
+    del plain["quantization_config"]
+    dims = Dimensions.from_config(plain, facts.families)
+    form = weight_format(dims, "bitsandbytes", "", 2.0, facts.quantization)
+    before, _ = loaded_bytes(facts, "llama-bnb-nf4")
+    terms = weight_terms(dims, Rank(), form)
+    assert (terms.attention + terms.feed_forward) / dims.layer_count == before
+    assert terms.head == terms.embedding == 1024 * 256 * 2  # neither is quantized; 1,000 rows are padded to 1,024
+
+
 def test_a_padded_expert_is_not_padded_in_the_file(facts):
     fixture = json.loads((SHAPES[0].parent / "gpt-oss-mxfp4.json").read_text(encoding="utf-8"))
     dims = Dimensions.from_config(fixture["config"], facts.families)
