@@ -28,6 +28,8 @@ _SHOWN = (
     "encoder_tokens",
 )
 
+_WORTH_A_WORD = 0.03  # GiB; three figures rounded to 0.01 differ by that
+
 
 def learned_text(found: Learned, catalogue: Catalogue, paint: Paint = plain, *, verbose: bool = False) -> str:
     """One block a start; with `verbose` also its settings and every worker's figures."""
@@ -38,6 +40,8 @@ def learned_text(found: Learned, catalogue: Catalogue, paint: Paint = plain, *, 
         _figures(page, run.memory, run.lines if verbose else {})
         if verbose:
             _details(page, run)
+        if run.memory.unexplained_gib is not None and run.memory.unexplained_gib > _WORTH_A_WORD:
+            page.say("learn.unexplained", indent="  ", gib=run.memory.unexplained_gib)
         if run.missing:
             page.say("learn.missing", indent="  ", role="caution", names=", ".join(run.missing))
     for name in found.unread:

@@ -209,6 +209,18 @@ def test_of_the_settings_only_those_that_matter_to_memory_are_kept_and_nobody_is
 
 def test_a_line_of_arguments_cut_short_tells_what_is_left_of_it() -> None:
     assert only(ARGUMENTS[:-80] + "\n").settings == {"max_model_len": 8192, "gpu_memory_utilization": 0.95, "enforce_eager": True}
+    number = ARGUMENTS.index("8192")
+    assert only(ARGUMENTS[: number + 2] + "\n").settings == {}
+
+
+def test_what_stands_inside_another_setting_is_not_taken_for_it() -> None:
+    run = only("x non-default args: {'speculative_config': {'max_model_len': 2048, 'method': 'a, b}'}, 'max_model_len': 8192}\n")
+    assert run.settings["max_model_len"] == 8192
+
+
+@pytest.mark.parametrize("value", ["-" * 60_000 + "1", "(" * 60_000, "1" + "+1" * 30_000, "[" * 900 + "]" * 900, "not " * 400 + "1"])
+def test_a_value_that_would_exhaust_a_parser_is_left_out(value: str) -> None:
+    assert "swap_space" not in only("x vLLM API server version 0.19.0\nx non-default args: {'swap_space': " + value + "}\n").settings
 
 
 def test_the_engines_configuration_says_what_took_effect() -> None:
@@ -217,7 +229,7 @@ def test_the_engines_configuration_says_what_took_effect() -> None:
         "speculative_config=None, "
         "dtype=torch.bfloat16, max_seq_len=8192, tensor_parallel_size=2, pipeline_parallel_size=1, "
         "data_parallel_size=1, quantization=mxfp4, "
-        "enforce_eager=False, kv_cache_dtype=auto, enable_prefix_caching=False, enable_chunked_prefill=True\n"
+        "enforce_eager=False, kv_cache_dtype=auto, enable_prefix_caching=False, enable_chunked_prefill=True, pooler_config=None\n"
     )
     assert (run.model, run.vllm, run.engine, run.gpus) == ("openai/gpt-oss-20b", "0.19.0", "v1", 2)
     assert run.settings == {
@@ -282,7 +294,7 @@ OUT = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.\n
     [
         (LOADED, "profile-run"),
         (LOADED + "INFO x Available KV cache memory: 58.11 GiB\n", "cuda-graphs"),
-        ("INFO Initializing a V1 LLM engine (v0.19.0) with config: model='m', enforce_eager=False\n", "weights"),
+        ("INFO Initializing a V1 LLM engine (v0.19.0) with config: model='m', enforce_eager=False, seed=0\n", "weights"),
     ],
 )
 def test_where_memory_ran_out_follows_from_what_was_told_before(before: str, kind: str) -> None:
