@@ -75,7 +75,7 @@ WISHES = (
 
 
 class Command(NamedTuple):
-    """A planned command: what follows `vllm serve`, the settings it is made of, what was found fault with, and what is noted beside it."""
+    """A planned command: what follows `vllm serve`, the settings it is made of, what was found fault with, and what is said of it."""
 
     wish: Wish
     argv: list[str]
@@ -138,7 +138,7 @@ def plan(wish: Wish, release: str) -> Command | None:
         {setting["flag"]: setting["value"] for setting in served["settings"]},
         frozenset(finding["code"] for finding in told["findings"]),
         frozenset(finding["code"] for finding in told["findings"] if finding["severity"] == "error"),
-        "\n".join(told["notes"]),
+        "\n".join([*told["notes"], *(finding["detail"] for finding in told["findings"] if finding["code"] in REFUSED)]),
     )
 
 

@@ -1,6 +1,7 @@
 """Releases that are asked, each in its own environment on the CUDA platform, once a session for each host.
 
-ENVCHECK_REAL_RELEASES names other releases than the three of the gate; ENVCHECK_REAL_RECORD a file that the answers are kept in.
+ENVCHECK_REAL_RELEASES names other releases than the three of the gate, ENVCHECK_REAL_HOSTS profiles whose defaults are asked for as well,
+ENVCHECK_REAL_RECORD a file that the answers are kept in.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from tests.real.meaning import faults, misjudged
 
 HERE = Path(__file__).parent
 RELEASES = tuple(os.environ.get("ENVCHECK_REAL_RELEASES", "0.10.2 0.19.1 0.33.0").split())
-HOSTS = tuple(dict.fromkeys(wish.host for wish in WISHES))
+HOSTS = (*dict.fromkeys(wish.host for wish in WISHES), *os.environ.get("ENVCHECK_REAL_HOSTS", "").split())
 BARE = "Qwen/Qwen2.5-1.5B-Instruct"  # fits every host, and is too short for what V0 changes above 32,768 tokens
 SECONDS = 240
 
@@ -102,8 +103,9 @@ def answers(native_libraries: Path, tmp_path_factory: pytest.TempPathFactory) ->
 def _record(found: dict[tuple[str, str], Answer], path: Path) -> None:
     """One object a release: what each wish led to, and where the matrix differs from the parser."""
     told: dict[str, Any] = {}
-    for (release, _), answer in found.items():
-        entry = told.setdefault(release, {"flags": differences(release, answer.options), "wishes": []})
+    for (release, host), answer in found.items():
+        entry = told.setdefault(release, {"flags": differences(release, answer.options), "wishes": [], "defaults": {}})
+        entry["defaults"][host] = answer.bare["configuration"] or answer.bare["message"]
         for wish, said in answer.commands.items():
             line: dict[str, Any] = {"host": wish.host, "model": wish.model, "arguments": wish.arguments, "command": None}
             if said:

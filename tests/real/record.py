@@ -17,6 +17,20 @@ from typing import Any
 
 TOP = Path(__file__).resolve().parents[2]
 RECORDED = Path(__file__).with_name("recorded.json")
+MORE_HOSTS = "a100x4_nvlink_pairs rtx5090_570 b200x8 v100_550"
+# What `envcheck defaults` tells of a release on a GPU, and the configuration holds.
+DEFAULTS = (
+    "max_num_seqs",
+    "max_num_batched_tokens",
+    "gpu_memory_utilization",
+    "block_size",
+    "prefix_caching",
+    "kv_cache_dtype",
+    "chunked_prefill",
+    "async_scheduling",
+    "cudagraph_mode",
+    "cudagraph_max",
+)
 SHOWN = 200
 SECONDS = 900
 
@@ -35,7 +49,7 @@ def asked(release: str) -> dict[str, Any]:
     """What a release says of every wish, and which faults that has."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "told.json"
-        here = {**os.environ, "ENVCHECK_REAL_RELEASES": release, "ENVCHECK_REAL_RECORD": str(path)}
+        here = {**os.environ, "ENVCHECK_REAL_RELEASES": release, "ENVCHECK_REAL_HOSTS": MORE_HOSTS, "ENVCHECK_REAL_RECORD": str(path)}
         argv = [sys.executable, "-m", "pytest", "-m", "real", "tests/real/test_real_releases.py"]
         done = subprocess.run(argv, cwd=TOP, env=here, timeout=SECONDS, capture_output=True, text=True, check=False)
         if not path.exists():
@@ -51,7 +65,11 @@ def entry(told: dict[str, Any]) -> dict[str, Any]:
     for wish in wishes:
         if "written" in wish:  # the parser's word on the arguments as the person wrote them
             wish["written"] = " ".join(wish["written"].split())[:SHOWN]
-    return {"on": str(datetime.datetime.now(datetime.timezone.utc).date()), "flags": told["flags"], "wishes": wishes}
+    defaults = {
+        host: said[:SHOWN] if isinstance(said, str) else {name: said[name] for name in DEFAULTS if said[name] is not None}
+        for host, said in told["defaults"].items()
+    }
+    return {"on": str(datetime.datetime.now(datetime.timezone.utc).date()), "flags": told["flags"], "defaults": defaults, "wishes": wishes}
 
 
 def table(recorded: dict[str, Any]) -> str:

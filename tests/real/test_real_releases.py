@@ -13,22 +13,10 @@ from tests.real.commands import WISHES, Wish, host
 from tests.real.conftest import HOSTS, RELEASES, Answer
 from tests.real.flags_held import differences
 from tests.real.meaning import faults, misjudged
+from tests.real.record import DEFAULTS
 
 pytestmark = pytest.mark.real
 Answers = dict[tuple[str, str], Answer]
-# `envcheck defaults` tells these of every release, and the configuration holds them.
-TOLD = (
-    "max_num_seqs",
-    "max_num_batched_tokens",
-    "gpu_memory_utilization",
-    "block_size",
-    "prefix_caching",
-    "kv_cache_dtype",
-    "chunked_prefill",
-    "async_scheduling",
-    "cudagraph_mode",
-    "cudagraph_max",
-)
 
 
 @pytest.mark.parametrize("wish", WISHES, ids=" ".join)
@@ -68,7 +56,7 @@ def test_the_defaults_are_those_that_the_release_chooses(release: str, name: str
     done = subprocess.run(argv, capture_output=True, text=True, check=True, timeout=60)
     ours = {default["setting"]: default["value"] for default in json.loads(done.stdout)["defaults"]}
     # A field that the release has not yet, or leaves to the engine, is none.
-    told = {setting: real[setting] for setting in TOLD if real[setting] not in (None, "None")}
+    told = {setting: real[setting] for setting in DEFAULTS if real[setting] not in (None, "None")}
     assert len(told) >= 7
     assert {setting: ours.get(setting) for setting in told} == told
 
