@@ -121,6 +121,21 @@ def test_a_line_wrapped_by_whoever_pasted_it_still_tells() -> None:
     assert (run.memory.peak_activation_gib, run.memory.non_torch_gib, run.memory.weights_gib) == (1.4, 0.02, None)
 
 
+@pytest.mark.parametrize(
+    ("line", "name"),
+    [
+        ("GPU 0: NVIDIA GeForce RTX 3090 (UUID: GPU-0a1b2c3d-0000-0000-0000-000000000000)", "NVIDIA GeForce RTX 3090"),
+        ("GPU 0: Tesla T4", "Tesla T4"),
+        (
+            "WARNING [fused_moe.py:886] Config file not found at /x/E=128,N=768,device_name=NVIDIA_H100_80GB_HBM3.json",
+            "NVIDIA H100 80GB HBM3",
+        ),
+    ],
+)
+def test_the_card_where_something_names_it(line: str, name: str) -> None:
+    assert only(f"x vLLM API server version 0.19.0\n{line}\n").gpu == name
+
+
 def test_a_log_without_a_release_is_dated_by_the_places_of_its_lines() -> None:
     # A public log; these three statements stand on these lines in 0.10.2 alone.
     run = only(
@@ -210,7 +225,7 @@ def test_of_the_settings_only_those_that_matter_to_memory_are_kept_and_nobody_is
 def test_a_line_of_arguments_cut_short_tells_what_is_left_of_it() -> None:
     assert only(ARGUMENTS[:-80] + "\n").settings == {"max_model_len": 8192, "gpu_memory_utilization": 0.95, "enforce_eager": True}
     number = ARGUMENTS.index("8192")
-    assert only(ARGUMENTS[: number + 2] + "\n").settings == {}
+    assert only("x vLLM API server version 0.19.0\n" + ARGUMENTS[: number + 2] + "\n").settings == {}
 
 
 def test_what_stands_inside_another_setting_is_not_taken_for_it() -> None:
