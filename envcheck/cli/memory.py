@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from envcheck.model.budget import SizeResult
-from envcheck.model.host import HostReport
+from envcheck.model.host import HostReport, known
 from envcheck.model.modelspec import ModelSource, ModelSpec
 from envcheck.model.request import Request
 from envcheck.model.text import Text
@@ -39,7 +39,18 @@ def size(
     explain: bool = False,
 ) -> SizeResult:
     """The memory budget of a request on a host; `explain` = with how each figure is arrived at."""
-    return sizer_of(matrix).size_request(host, request, spec, release, engine, explain=explain)
+    return sizer_of(matrix).size_request(seen(host), request, spec, release, engine, explain=explain)
+
+
+def seen(host: HostReport) -> HostReport:
+    """The host with the GPUs that a server started in its environment sees, cuda:0 first; as it is where none is or all are."""
+    from envcheck.rules.visible import visible
+
+    gpus = known(host.gpus)
+    if not gpus or (len(gpus) == 1 and not host.environment):
+        return host
+    order = visible(host).order
+    return msgspec.structs.replace(host, gpus=[gpus[place] for place in order]) if order and len(order) < len(gpus) else host
 
 
 def size_as_planned(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
@@ -13,13 +15,18 @@ from envcheck.model.host import Gpu, HostReport
 from envcheck.model.memoryfacts import Engine, MemoryFacts
 from envcheck.model.modelspec import ModelSpec
 from envcheck.model.request import Request
-from envcheck.model.units import MIB
+from envcheck.model.units import GIB, MIB
 from envcheck.model.versions import ComputeCapability, compute_capability
 from envcheck.sizing.inputs import Card, SizingInputs
 from envcheck.sizing.question import ask
 from envcheck.sizing.release import MemoryTable
 from envcheck.sizing.result import result
 from envcheck.sizing.suggest import suggestion
+
+_ALIKE = 0.98  # two cards of one model report this much of each other at least
+_MOST_RANKS = 4096
+_PROFILE = re.compile(r"(?i)\b\d{1,2}g\.(\d{1,4})gb")
+_LEAST_OF_PROFILE = 0.95  # a slice named 5gb has 4,864 MiB, one named 40gb 40,192
 
 
 class GpuFacts(Protocol):
@@ -91,7 +98,7 @@ class Sizer:
             adapters=spec.adapters if spec else (),
             unread=spec.unread if spec else (),
             weights_gib=weights if weights is not None and 0 < weights < 1 << 20 else None,
-            card=self.card(host),
+            card=self.card(host, _ranks(request)),
             release=release,
             release_told=bool(request.vllm) or _has_package(host, "vllm") or bool(host.container),
             engine=_engine(request.engine) or _engine(engine),
@@ -103,13 +110,18 @@ class Sizer:
             llm_class=request.llm_class is True,
         )
 
-    def card(self, host: HostReport) -> Card:
-        """The smallest of the host's GPUs that can be read, for equal parts go to all; what the host does not say, by its name."""
+    def card(self, host: HostReport, ranks: int = 1) -> Card:
+        """The smallest of the first `ranks` GPUs that can be read, for equal parts go to all; what the host does not say, by its name.
+
+        Its count is that of the GPUs that take as much: a smaller one in between would be the smallest of those used.
+        """
         gpus = [gpu for gpu in host.gpus if not isinstance(gpu.error, str)] if isinstance(host.gpus, list) else []
         cards = [self._one(gpu, len(gpus), host) for gpu in gpus[:1024]]
         if not cards:
             return Card()
-        return min(cards, key=lambda card: card.total_bytes or card.nvml_bytes or float("inf"))
+        smallest = min(cards[: max(1, ranks)], key=_room)
+        alike = next((place for place, card in enumerate(cards) if _room(card) < _room(smallest) * _ALIKE), len(cards))
+        return msgspec.structs.replace(smallest, count=len(gpus) if alike == len(cards) else alike)
 
     def _one(self, gpu: Gpu, count: int, host: HostReport) -> Card:
         name = gpu.name[:200] if isinstance(gpu.name, str) else ""
@@ -122,13 +134,34 @@ class Sizer:
             name=name,
             count=count,
             total_bytes=_mib(gpu.cuda_memory_mib),
-            nvml_bytes=_mib(gpu.memory_mib) or (facts.memory_mib * MIB if facts and facts.memory_mib else None),
+            nvml_bytes=_of_slice(gpu, name, _mib(gpu.memory_mib) or (facts.memory_mib * MIB if facts and facts.memory_mib else None)),
             free_bytes=_mib(gpu.memory_free_mib) or _mib(available),
             capability=capability,
             nvlink=gpu.nvlink if isinstance(gpu.nvlink, bool) else _linked(name, facts, capability),
             unified=unified,
             wsl=_wsl(host),
         )
+
+
+def _room(card: Card) -> float:
+    return card.total_bytes or card.nvml_bytes or float("inf")
+
+
+def _ranks(request: Request) -> int:
+    """GPUs of one server, as asked for."""
+    sizes = [request.serve_args.get(f"{kind}_parallel_size") for kind in ("tensor", "pipeline", "data")]
+    return min(math.prod(size for size in sizes if isinstance(size, int) and 0 < size <= _MOST_RANKS), _MOST_RANKS)
+
+
+def _of_slice(gpu: Gpu, name: str, told: float | None) -> float | None:
+    """Bytes of a GPU: of a MIG slice no more than its profile says, since some drivers report the board's."""
+    profile = _PROFILE.search(gpu.mig if isinstance(gpu.mig, str) else name) if gpu.mig is True or isinstance(gpu.mig, str) else None
+    if profile is None:
+        profile = _PROFILE.search(name)
+    if profile is None:
+        return told
+    named = int(profile[1]) * GIB
+    return named * _LEAST_OF_PROFILE if told is None or told > named else told
 
 
 def _linked(name: str, facts: GpuFacts | None, capability: ComputeCapability | None) -> bool:

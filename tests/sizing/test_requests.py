@@ -62,8 +62,8 @@ def test_cards_that_are_linked(facts, name, capability, kind, board, linked):
     assert sizer.card(host(gpus=[{"name": name, "nvlink": not linked}])).nvlink is not linked
 
 
-def test_the_smallest_of_several_cards_decides(sizer):
-    card = sizer.card(host(gpus=[{"name": "big", "memory_mib": 80000}, {"name": "small", "memory_mib": 24000}, {"error": "GpuIsLost"}]))
+def test_the_smallest_of_the_cards_used_decides(sizer):
+    card = sizer.card(host(gpus=[{"name": "big", "memory_mib": 80000}, {"name": "small", "memory_mib": 24000}, {"error": "GpuIsLost"}]), 2)
     assert (card.name, card.count) == ("small", 2)
 
 
