@@ -173,11 +173,14 @@ def model_of(request: Request, matrix: Matrix, asked: Common) -> ModelSpec:
 
         other = msgspec.structs.replace(places, revision=None)
         spec = with_beside(spec, request.serve_args, system, lambda name: find_model(name, system, matrix.model, other, _store), here)
-    if not asked.quiet and (spec.unread or spec.source.cached_s is not None):
+    unverified = spec.source.basis == "unverified"
+    if not asked.quiet and (spec.unread or unverified or spec.source.cached_s is not None):
         from envcheck.cli.memory import model_notes
         from envcheck.cli.output import to_stderr
+        from envcheck.model.text import Text
 
-        to_stderr("".join(f"envcheck: {asked.catalogue.text(note)}\n" for note in model_notes(spec)))
+        notes = [*model_notes(spec), *([Text("note.model-unverified", {"name": spec.name})] if unverified else [])]
+        to_stderr("".join(f"envcheck: {asked.catalogue.text(note)}\n" for note in notes))
     # A script may be started from anywhere and quotes what it names: a folder is named by its whole path.
     path = os.path.expanduser(spec.name) if spec.name.startswith("~") else spec.name
     return msgspec.structs.replace(spec, name=os.path.abspath(path)) if os.path.exists(path) else spec
