@@ -134,7 +134,8 @@ def _engine(matrix: Matrix, release: Release) -> Text:
     entry = matrix.engine(release)
     if entry is None:
         return Text("sheet.engine-unknown")
-    return Text(f"sheet.engine-{entry.switch}", {"engine": entry.default.upper()})
+    both = next((other.raw for other in matrix.releases if (found := matrix.engine(other)) and "v0" in found.available), release.raw)
+    return Text(f"sheet.engine-{entry.switch}", {"engine": entry.default.upper(), "both": both})
 
 
 def _rows(matrix: Matrix, release: Release, columns: tuple[Column, ...]) -> Iterator[Row]:

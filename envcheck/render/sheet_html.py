@@ -35,16 +35,22 @@ def sheet_html(sheet: Sheet, catalogue: Catalogue) -> str:
         f'<meta http-equiv="Content-Security-Policy" content="{policy}">',
         f"<title>{head}</title><style>{_STYLE}</style></head><body>",
         f"<h1>{head}</h1>",
-        *(f"<p>{escape(line)}</p>" for line in about(sheet, catalogue)),
+        *(f"<p>{_marked(line)}</p>" for line in about(sheet, catalogue)),
         f"<h2>{escape(catalogue.say('sheet.defaults'))}</h2>",
         _defaults(sheet, catalogue),
         f"<h2>{escape(catalogue.say('sheet.knobs'))}</h2>",
         _knobs(sheet, catalogue),
         "<h2></h2>",
-        *(f"<p>{escape(line)}</p>" for line in foot(sheet, catalogue)),
+        *(f"<p>{_marked(line)}</p>" for line in foot(sheet, catalogue)),
         "</body></html>",
     ]
     return "\n".join(parts) + "\n"
+
+
+def _marked(line: str) -> str:
+    """The sentence escaped, what stands in backticks as code."""
+    parts = escape(line).split("`")
+    return "".join(f"<code>{part}</code>" if index % 2 else part for index, part in enumerate(parts))
 
 
 def _defaults(sheet: Sheet, catalogue: Catalogue) -> str:
@@ -58,7 +64,7 @@ def _defaults(sheet: Sheet, catalogue: Catalogue) -> str:
 
 def _knobs(sheet: Sheet, catalogue: Catalogue) -> str:
     rows = [
-        f'<tr><td class="written"><code>{escape(knob.written)}</code></td><td>{escape(does(knob, catalogue))}</td></tr>'
+        f'<tr><td class="written"><code>{escape(knob.written)}</code></td><td>{_marked(does(knob, catalogue))}</td></tr>'
         for knob in sheet.knobs
     ]
     return "<table>" + "\n".join(rows) + "</table>"
