@@ -60,10 +60,13 @@ def _marked(chunks: Iterable[bytes], facts: LogLinesFile) -> Iterator[tuple[int,
     number = 0
     for chunk in chunks:
         here = [marker for marker in markers if marker in chunk]  # searching a whole chunk is much faster than every line
+        if not here:
+            number += chunk.count(b"\n")
+            continue
         lines = chunk.split(b"\n")
         if not lines[-1]:
             lines.pop()
-        for place, line in enumerate(lines if here else [], start=number + 1):
+        for place, line in enumerate(lines, start=number + 1):
             found = [record for marker in here if marker in line for record in markers[marker]]
             if found:
                 yield place, _COLOUR.sub("", line.decode("utf-8", "replace")), found
