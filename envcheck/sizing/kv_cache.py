@@ -72,9 +72,7 @@ def _draft_needs(dims: Dimensions, settings: Settings, layout: KvLayout, formats
     if draft is None:
         return []
     if draft.kind == "mtp":
-        kinds = [group for group in dims.layers if group.layer.mixer not in ("recurrent", "none", "shared", "cross", "window", "chunk")]
-        groups = [msgspec.structs.replace(group, count=draft.layers) for group in kinds[-1:]]
-        return [need for group in groups for need in _needs(dims, group, settings, layout, formats) if need.keeps == "all"]
+        return [need for group in draft.groups for need in _needs(dims, group, settings, layout, formats) if need.keeps == "all"]
     if draft.kind not in ("model", "eagle", "eagle3") or draft.dims is None:
         return []
     own, mine = draft.dims, msgspec.structs.replace(settings, tensor_ranks=draft.ranks)

@@ -14,10 +14,10 @@ import msgspec
 
 from envcheck.model.memoryfacts import DraftRule, Family
 from envcheck.sizing.allocator import total
-from envcheck.sizing.fields import flag, integer, mapping, word
+from envcheck.sizing.fields import flag, integer, items, mapping, word
 from envcheck.sizing.inputs import SizingInputs
 from envcheck.sizing.layer_weights import layer_tensors
-from envcheck.sizing.layers import LayerGroup
+from envcheck.sizing.layers import LayerGroup, layer_groups
 from envcheck.sizing.quantization import WeightFormat, model_dtype_bytes, weight_format
 from envcheck.sizing.rank import Rank
 from envcheck.sizing.spec import Dimensions
@@ -26,6 +26,7 @@ from envcheck.sizing.weights import checkpoint_bytes, padded_rows, rotary_bytes,
 DraftKind = Literal["lookup", "model", "eagle", "eagle3", "mtp", "medusa", "mlp"]
 _LOOKUPS = ("ngram", "[ngram]", "ngram_gpu", "suffix")
 _KINDS: dict[str, DraftKind] = {"draft_model": "model", "medusa": "medusa", "mlp_speculator": "mlp", "eagle": "eagle", "eagle3": "eagle3"}
+_LEFT = ("modules_to_not_convert", "ignore", "ignored_layers", "exclude_modules")  # where checkpoints list what is not quantized
 _AUXILIARY = 3  # layers of the target whose outputs an EAGLE-3 head takes together
 _MOST_TOKENS = 1024
 _INDEX_BYTES = 8  # of the table from a draft's vocabulary to the target's
@@ -34,7 +35,8 @@ _INDEX_BYTES = 8  # of the table from a draft's vocabulary to the target's
 class Speculation(msgspec.Struct, frozen=True, kw_only=True):
     """What drafts: `tokens` a step; `dims` = the draft's own configuration, None where it has none or it could not be read.
 
-    `layers` = prediction layers inside the target; `ranks` = tensor-parallel ranks of the draft; `weights_bytes` = its checkpoint.
+    `layers` = prediction layers inside the target, `groups` = what they consist of; `ranks` = tensor-parallel ranks of the draft;
+    `weights_bytes` = its checkpoint; `plain` = bytes of an unquantized weight.
     `assumed` = the draft is drawn up from the target or from its name, because its configuration was not to be had.
     """
 
@@ -43,6 +45,7 @@ class Speculation(msgspec.Struct, frozen=True, kw_only=True):
     tokens: int = 0
     dims: Dimensions | None = None
     layers: int = 0
+    groups: tuple[LayerGroup, ...] = ()
     ranks: int = 1
     weights_bytes: float | None = None
     plain: int = 2
@@ -80,10 +83,20 @@ def speculation_of(inputs: SizingInputs, dims: Dimensions, families: Sequence[Fa
         plain=model_dtype_bytes(dims, inputs.serve_args),
     )
     if kind in ("lookup", "mtp"):
-        return msgspec.structs.replace(shown, layers=max(1, dims.draft_layers) if kind == "mtp" else 0)
+        layers = max(1, dims.draft_layers) if kind == "mtp" else 0
+        return msgspec.structs.replace(shown, layers=layers, groups=_prediction_groups(dims, layers))
     if own is not None and not (kind in ("model", "eagle", "eagle3") and own.missing):
         return msgspec.structs.replace(shown, dims=own, weights_bytes=inputs.draft_bytes)
     return msgspec.structs.replace(shown, dims=_likeness(kind, dims), weights_bytes=named_bytes(name), assumed=True)
+
+
+def _prediction_groups(dims: Dimensions, layers: int) -> tuple[LayerGroup, ...]:
+    """What prediction layers consist of: what a pattern of their own says, else each is as the target's last layer of attention."""
+    pattern = word(dims.text, "mtp_hybrid_override_pattern")
+    if pattern:
+        return layer_groups({"hybrid_override_pattern": pattern * layers}, len(pattern) * layers, True)
+    attending = [group.layer for group in dims.layers if group.layer.mixer in ("full", "parallel")]
+    return (LayerGroup(attending[-1], layers),) if attending and layers else ()
 
 
 def told_of(args: Mapping[str, Any]) -> dict[str, Any]:
@@ -230,15 +243,23 @@ def _rotary(head: Dimensions, target: Dimensions, form: WeightFormat) -> float:
 
 def _prediction_layers(draft: Speculation, dims: Dimensions, rank: Rank, form: WeightFormat, rule: DraftRule | None) -> DraftTerms:
     """Layers as the target's last, each with a matrix that joins state and embedding, and three norms of its own."""
-    if not dims.layers:
-        return DraftTerms()
-    full = next((group.layer for group in reversed(dims.layers) if group.layer.mixer not in ("recurrent", "none")), dims.layers[-1].layer)
-    layers = _layers(dims, [LayerGroup(full, draft.layers)], rank, form) + draft.layers * dims.hidden * form.plain
+    if _predicts_plainly(dims):
+        form = WeightFormat(form.plain, form.plain, form.plain, form.plain, form.plain, form.plain)
+    layers = _layers(dims, draft.groups, rank, form) + draft.layers * dims.hidden * form.plain
     joined = draft.layers * (2 * dims.hidden**2 + 2 * dims.hidden) * form.plain
     table = padded_rows(dims.vocab) * dims.hidden / rank.ranks * form.plain
     numbered = integer(dims.text, "num_nextn_predict_layers", least=0, most=64)  # the layout in which every layer has a head of its own
+    numbered = None if word(dims.text, "mtp_hybrid_override_pattern") else numbered
     own_heads = draft.layers if numbered and (rule is None or not rule.shares_mtp_head) else 0
     return DraftTerms(layers, joined, table if rank.stages > 1 else 0.0, own_heads * table)
+
+
+def _predicts_plainly(dims: Dimensions) -> bool:
+    """Whether a quantized checkpoint leaves its prediction layers as they were."""
+    quantized = mapping(dims.config, "quantization_config") or mapping(dims.text, "quantization_config")
+    return any(
+        isinstance(name, str) and name.startswith(("mtp", "re:.*mtp", "model.mtp")) for key in _LEFT for name in items(quantized, key)
+    )
 
 
 def _medusa(own: Dimensions | None, rank: Rank, plain: int) -> DraftTerms:

@@ -133,6 +133,49 @@ def test_prediction_layers_of_a_hybrid_model_attend(inputs, table):
     assert per_token(drafts) - per_token(alone) == 2 * 4 * 256 * 2  # one layer of full attention
 
 
+def test_prediction_layers_that_a_checkpoint_leaves_unquantized(inputs, table):
+    asked = {"method": "mtp", "num_speculative_tokens": 1}
+    made = inputs("qwen3.5-27b", "0.20.0", speculative_config=asked)
+
+    def drafted(*left):
+        quantized = {"quant_method": "compressed-tensors", "config_groups": {"group_0": {"weights": {"num_bits": 8, "type": "float"}}}}
+        config = {**made.config, "quantization_config": {**quantized, "ignore": ["lm_head", *left]}}
+        return terms(ask(msgspec.structs.replace(made, config=config), table)).total
+
+    assert drafted("mtp*") == terms(ask(made, table)).total
+    assert drafted() < 0.75 * drafted("mtp*")
+
+
+def test_prediction_layers_with_a_pattern_of_their_own(inputs, table):
+    # Attention, then experts: 4 heads of 8 values, 1 of them for keys; 4 experts of 16 values with two matrices, a shared one of 32.
+    config = {
+        "model_type": "nemotron_h",
+        "hidden_size": 64,
+        "num_attention_heads": 4,
+        "num_key_value_heads": 1,
+        "head_dim": 8,
+        "hybrid_override_pattern": "*-",
+        "num_hidden_layers": 2,
+        "intermediate_size": 128,
+        "n_routed_experts": 4,
+        "num_experts_per_tok": 2,
+        "moe_intermediate_size": 16,
+        "moe_shared_expert_intermediate_size": 32,
+        "n_shared_experts": 1,
+        "num_nextn_predict_layers": 1,
+        "mtp_hybrid_override_pattern": "*E",
+        "vocab_size": 1024,
+        "torch_dtype": "bfloat16",
+    }
+    asked = {"method": "mtp", "num_speculative_tokens": 1}
+    question = ask(msgspec.structs.replace(inputs("llama-3.1-8b", "0.17.0", speculative_config=asked), config=config), table)
+    matrices = 64 * (32 + 8 + 8) + 32 * 64 + 4 * 2 * 64 * 16 + 2 * 64 * 32 + 64 * 4 + 2 * 64 * 64
+    found = terms(question)
+    assert 2 * matrices < found.total < 2 * matrices + 16 * 512  # norms and the steps of the allocator
+    assert found.head == 0
+    assert per_token(question) == 2 * (2 * 8 * 2)  # one layer of attention of the model, one of the draft
+
+
 def test_lookup_loads_nothing(inputs, table):
     asked = {"method": "ngram", "num_speculative_tokens": 5, "prompt_lookup_max": 4}
     question = ask(inputs("llama-3.1-8b", speculative_config=asked), table)
