@@ -118,7 +118,7 @@ def learned_run(hits: list[Hit], facts: LogLinesFile, log: str) -> LearnedRun | 
         compile_cache="cold" if "cold" in marks else "warm" if "warm" in marks else None,
         settings=settings,
         memory=memory,
-        ranks=_ranks(figures, settings),
+        ranks=_ranks(figures),
         lines={name: number for name, number in figures.lines.items() if name in LearnedMemory.__struct_fields__},
     )
     return msgspec.structs.replace(run, missing=missing(run))
@@ -230,9 +230,10 @@ def _memory(figures: dict[str, float | int], settings: dict[str, SettingValue]) 
     return msgspec.convert(found, LearnedMemory)
 
 
-def _ranks(figures: _Figures, settings: dict[str, SettingValue]) -> list[LearnedRank]:
-    """Each worker's own figures, where several print theirs."""
-    workers = sorted(figures.by_worker)
+def _ranks(figures: _Figures) -> list[LearnedRank]:
+    """Each worker's own figures, where several print what they hold."""
+    held = {"kv_gib", "weights_gib", "peak_activation_gib"}
+    workers = sorted(name for name, found in figures.by_worker.items() if held & set(found))
     if len(workers) < 2:
         return []
     return [LearnedRank(name or "first", _memory(figures.by_worker[name], {})) for name in workers[:1024]]

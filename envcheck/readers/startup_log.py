@@ -16,7 +16,7 @@ _MOST_HITS = 4000  # of one start; a server that prints a line for ever must not
 _MOST_RUNS = 200
 _BEFORE_MESSAGE = 200  # characters in which a worker's name stands
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
-_WORKER = re.compile(r"\((?P<name>\w{0,40}[Ww]orker\w{0,40})\s[^()]{0,60}?pid=(?P<pid>\d+)")
+_WORKER = re.compile(r"\((?P<name>\w{0,40}[Ww]orker\w{0,40}|EngineCore_DP\d{1,4})\s[^()]{0,60}?pid=(?P<pid>\d+)")
 _PLACE = re.compile(r"[\[\s](?:[\w./-]{1,200}/)?(\w{1,60}\.py:\d{1,6})\]")
 
 

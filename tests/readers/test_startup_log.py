@@ -93,6 +93,15 @@ def test_every_worker_of_two_prints_its_usage() -> None:
     assert [rank.name for rank in run.ranks] == ["Worker_TP0", "Worker_TP1"]
 
 
+def test_replicas_are_told_apart_by_their_engines() -> None:
+    run = only(
+        "(EngineCore_DP0 pid=11) INFO [gpu_worker.py:298] Available KV cache memory: 17.33 GiB\n"
+        "(EngineCore_DP1 pid=12) INFO [gpu_worker.py:298] Available KV cache memory: 17.21 GiB\n"
+    )
+    assert run.memory.kv_gib == 17.21
+    assert [rank.name for rank in run.ranks] == ["EngineCore_DP0", "EngineCore_DP1"]
+
+
 def test_newer_releases_print_weights_and_the_rest_as_one_and_the_estimate_within_the_peak() -> None:
     # A public log of 0.28.0: 73.6 - 51.66 - 2.4 = 19.54, so that the 1.55 GiB estimated for graphs are within the 2.4.
     run = only(
