@@ -29,6 +29,7 @@ class Move(msgspec.Struct, frozen=True, kw_only=True):
     after: Mapping[str, Value]
     given: frozenset[str]
     serve_args: Mapping[str, Any]
+    quantization: str | None = None  # the model's own
 
 
 def headline(matrix: Matrix, move: Move) -> Text:
@@ -51,6 +52,7 @@ def _way_back(matrix: Matrix, release: Release) -> bool:
 def steps(matrix: Matrix, move: Move) -> Iterator[Text]:
     """What to do, in order; only what applies to this card and these arguments."""
     yield from _gpu(matrix, move)
+    yield from _quantization(matrix, move)
     yield from _switch(matrix, move)
     yield from _unread(matrix, move)
     yield from _defaults(move)
@@ -73,6 +75,15 @@ def _gpu(matrix: Matrix, move: Move) -> Iterator[Text]:
         yield Text("upgrade.step-gpu-refused", {"vllm": move.new.raw, "capability": str(choice.refused), "needed": str(choice.needed)})
     elif choice.fallback:
         yield Text("upgrade.step-gpu-v0", {"vllm": move.new.raw, "capability": str(move.card.capability), "last": _last_v0(matrix)})
+
+
+def _quantization(matrix: Matrix, move: Move) -> Iterator[Text]:
+    """A quantization method, given or of the model, that the new release registers no more."""
+    methods = dict.fromkeys(str(one)[:40] for one in (move.serve_args.get("quantization"), move.quantization) if one)
+    for method in methods:
+        having = [release for release in matrix.releases if matrix.quantization.floor(method, release.version)]
+        if having and having[0].version < move.new.version and matrix.quantization.floor(method, move.old.version):
+            yield Text("upgrade.step-quantization-gone", {"method": method, "vllm": move.new.raw, "last": having[0].raw})
 
 
 def _switch(matrix: Matrix, move: Move) -> Iterator[Text]:

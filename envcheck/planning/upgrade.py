@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import msgspec
@@ -38,8 +38,15 @@ class LostFlag(msgspec.Struct, frozen=True, kw_only=True):
     given: bool
 
 
+class LostValues(msgspec.Struct, frozen=True, kw_only=True):
+    """Values of an argument that the target no longer takes."""
+
+    flag: str
+    values: tuple[str, ...]
+
+
 class Upgrade(msgspec.Struct, frozen=True, kw_only=True):
-    """The whole difference. `closed` and `opened` = advisories; `models_gone`, `models_added` = architectures.
+    """The whole difference. `values` = choices that end, `closed` and `opened` = advisories, `models_gone`, `models_added` = architectures.
 
     `migration` in a sentence, `steps` what to do in order. `command` = the serve arguments for the target, `environment` the variables that
     stand in the place of arguments, `notes` what became of arguments that are not as they were given. `model` = what becomes of the model.
@@ -53,6 +60,7 @@ class Upgrade(msgspec.Struct, frozen=True, kw_only=True):
     defaults: tuple[Change, ...]
     lost: tuple[LostFlag, ...]
     added: tuple[str, ...]
+    values: tuple[LostValues, ...]
     closed: tuple[str, ...]
     opened: tuple[str, ...]
     models_gone: tuple[str, ...]
@@ -64,9 +72,18 @@ class Upgrade(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def upgrade(
-    matrix: Matrix, old: Release, new: Release, card: Card, serve_args: Mapping[str, Any], architectures: tuple[str, ...] = ()
+    matrix: Matrix,
+    old: Release,
+    new: Release,
+    card: Card,
+    serve_args: Mapping[str, Any],
+    architectures: tuple[str, ...] = (),
+    quantization: str | None = None,
 ) -> Upgrade:
-    """The difference between two releases on a card, for a command line and a model's architectures. Sources: the matrix's records."""
+    """The difference between two releases on a card, for a command line and a model's architectures and quantization method.
+
+    Sources: the matrix's records.
+    """
     flags = matrix.flags
     arguments = dict(list(serve_args.items())[:_MOST])
     given = {_full(flags, key, old) for key in arguments}
@@ -83,6 +100,7 @@ def upgrade(
         after={one.setting: one.value for one in now.defaults},
         given=frozenset(given),
         serve_args=arguments,
+        quantization=quantization,
     )
     spelt = spell(flags, new.version, new.raw, [Wanted(key, value, _AS_ASKED) for key, value in arguments.items()])
     gone, came = _models(matrix, old, new)
@@ -95,6 +113,7 @@ def upgrade(
         defaults=_defaults(move),
         lost=lost,
         added=tuple(sorted(after - before)),
+        values=tuple(_values(flags, old, new)),
         closed=tuple(sorted(here - there)),
         opened=tuple(sorted(there - here)),
         models_gone=gone,
@@ -133,6 +152,21 @@ def _lost(flags: Flags, name: str, new: Release, given: bool) -> LostFlag:
         return LostFlag(flag=name, instead=None, why=Text("remedy.flag-drop", {"flag": name}), given=given)
     why = Text(f"remedy.flag-{found.why}", {"flag": name, "instead": found.instead or ""})
     return LostFlag(flag=name, instead=found.instead, why=why, given=given)
+
+
+def _values(flags: Flags, old: Release, new: Release) -> Iterator[LostValues]:
+    """Choices that end, of arguments that both releases have; nothing where one of them takes any value."""
+    for flag in flags.file.flags:
+        if not (has(flag, old.version) and has(flag, new.version)):
+            continue
+        before, after = (_choices(flags, flag, release) for release in (old, new))
+        if before and after and before - after:
+            yield LostValues(flag=flag.name, values=tuple(sorted(before - after)))
+
+
+def _choices(flags: Flags, flag: ServeFlag, release: Release) -> set[str]:
+    form = flags.form(flag, release.version)
+    return {str(choice) for choice in form.choices or () if choice is not None} if form else set()
 
 
 def _advisories(matrix: Matrix, release: Release) -> set[str]:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import msgspec
 
-from envcheck.planning.upgrade import Change, Upgrade
+from envcheck.model.finding import Finding, Severity
+from envcheck.planning.upgrade import Change, LostValues, Upgrade
 from envcheck.planning.upgrade_memory import MemoryChange
 from envcheck.render.catalogue import Catalogue
 from envcheck.render.page import Page
@@ -24,11 +27,21 @@ class LostFlagOut(msgspec.Struct, frozen=True):
     given: bool
 
 
+class HostFindingOut(msgspec.Struct, frozen=True):
+    """What stands in the way of the target's default wheel on this host, or will cost there."""
+
+    code: str
+    severity: str
+    title: str
+    detail: str
+
+
 class UpgradeOut(msgspec.Struct, frozen=True):
     """The answer of `upgrade`; `kv_gib` = memory for the KV cache of one GPU before and after, null without a model.
 
     `steps` = what to do, in order; `notes` = what became of arguments that are not as they were given; `environment` = variables to export
-    for the command; `memory` = each term of the budget, and what each changed default does to the KV cache.
+    for the command. `memory` = each term of the budget, and what each changed default does to the KV cache. `host` = findings on the target
+    on this host.
     """
 
     before: str
@@ -49,6 +62,8 @@ class UpgradeOut(msgspec.Struct, frozen=True):
     models_added: tuple[str, ...]
     model: str | None
     memory: MemoryChange | None
+    values: tuple[LostValues, ...]
+    host: list[HostFindingOut]
     schema: str = UPGRADE_SCHEMA
 
 
@@ -56,7 +71,7 @@ def _kv(memory: MemoryChange | None) -> tuple[float | None, float | None] | None
     return next(((term.before, term.after) for term in memory.terms if term.name == "kv_cache"), None) if memory else None
 
 
-def upgrade_out(found: Upgrade, memory: MemoryChange | None, catalogue: Catalogue) -> UpgradeOut:
+def upgrade_out(found: Upgrade, memory: MemoryChange | None, host: Sequence[Finding], catalogue: Catalogue) -> UpgradeOut:
     """The JSON form."""
     return UpgradeOut(
         before=found.before,
@@ -77,14 +92,25 @@ def upgrade_out(found: Upgrade, memory: MemoryChange | None, catalogue: Catalogu
         models_added=found.models_added,
         model=catalogue.text(found.model) if found.model else None,
         memory=memory,
+        values=found.values,
+        host=[HostFindingOut(one.code, one.severity.value, catalogue.title(one.code), catalogue.text(one.detail)) for one in host],
     )
 
 
-def upgrade_text(found: Upgrade, memory: MemoryChange | None, catalogue: Catalogue, *, verbose: bool = False, paint: Paint = plain) -> str:
+def upgrade_text(
+    found: Upgrade,
+    memory: MemoryChange | None,
+    host: Sequence[Finding],
+    catalogue: Catalogue,
+    *,
+    verbose: bool = False,
+    paint: Paint = plain,
+) -> str:
     """Engine, what to do, stack, models, defaults, memory, arguments, advisories, then the command line."""
     page = Page(catalogue, paint)
     page.say("upgrade.subject", before=found.before, after=found.after, role="heading")
     page.write(catalogue.text(found.migration), indent="  ")
+    _host(page, found, host)
     _steps(page, found)
     _changes(page, "upgrade.stack", found.stack)
     _models(page, found)
@@ -92,10 +118,28 @@ def upgrade_text(found: Upgrade, memory: MemoryChange | None, catalogue: Catalog
     if memory:
         _memory(page, memory)
     _lost(page, found, verbose=verbose)
+    _values(page, found)
     page.blank()
     page.say("upgrade.advisories", closed=len(found.closed), opened=len(found.opened))
     _command(page, found)
     return page.finish()
+
+
+def _host(page: Page, found: Upgrade, host: Sequence[Finding]) -> None:
+    if not host:
+        return
+    page.heading("upgrade.host", vllm=found.after)
+    for one in host:
+        line = f"{page.catalogue.title(one.code)}: {page.catalogue.text(one.detail)} [{one.code}]"
+        page.write(line, indent="    ", first="  - ", role="bad" if one.severity is Severity.ERROR else "caution")
+
+
+def _values(page: Page, found: Upgrade) -> None:
+    if not found.values:
+        return
+    page.heading("upgrade.values")
+    for one in found.values:
+        page.write(f"{one.flag}: {page.catalogue.listed(one.values)}", indent="    ", first="  - ")
 
 
 def _steps(page: Page, found: Upgrade) -> None:

@@ -127,6 +127,20 @@ def test_architectures() -> None:
     assert model("0.11.0", "NoSuchModel")[0] == "upgrade.model-unknown"
 
 
+def test_quantization_that_left() -> None:
+    gone = {"upgrade.step-quantization-gone"}
+    for method, last in (("bitsandbytes", "0.27.1"), ("gguf", "0.23.0")):
+        steps = _upgrade("0.19.1", "0.33.0", args={"quantization": method}).steps
+        assert [step.params["last"] for step in steps if step.key in gone] == [last]
+    assert not gone & {step.key for step in _upgrade("0.19.1", "0.33.0", args={"quantization": "awq"}).steps}
+    assert not gone & {step.key for step in _upgrade("0.19.1", "0.23.0", args={"quantization": "gguf"}).steps}
+
+
+def test_values_that_end() -> None:
+    values = {one.flag: one.values for one in _upgrade("0.8.5", "0.20.0").values}
+    assert "--kv-cache-dtype" not in values  # every choice of 0.8.5 is one of 0.20.0
+
+
 def test_images_are_those_of_the_releases() -> None:
     changed = {change.what: (change.before, change.after) for change in _upgrade("0.9.2", "0.33.0").stack}
     before, after = changed["images"]

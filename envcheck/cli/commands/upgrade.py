@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from envcheck.matrix.load import Matrix
     from envcheck.matrix.release import Release
     from envcheck.model.budget import SizeResult
+    from envcheck.model.finding import Finding
     from envcheck.model.host import HostReport
     from envcheck.model.modelspec import ModelSpec
     from envcheck.model.request import Request
@@ -55,18 +56,36 @@ def command(asked: Common, words: tuple[str, ...], old: str | None, new: str | N
     before, after = matrix.matching(old)[0], matrix.matching(new)[0] if new else matrix.releases[0]
     request = Request(model=model, serve_args=parse_serve_args(words, own_options(command)))
     spec = model_of(request, matrix, asked) if model else None
-    found = upgrade(matrix, before, after, sizer_of(matrix).card(host), request.serve_args, _architectures(spec))
+    found = upgrade(matrix, before, after, sizer_of(matrix).card(host), request.serve_args, _architectures(spec), _method(spec))
     memory = _memory(host, matrix, request, spec, found, before, after) if spec else None
+    here = _findings(host, matrix, after)
     if asked.output == "json":
-        json_out(upgrade_out(found, memory, asked.catalogue))
+        json_out(upgrade_out(found, memory, here, asked.catalogue))
     else:
-        to_stdout(upgrade_text(found, memory, asked.catalogue, verbose=asked.verbose, paint=asked.paint))
+        to_stdout(upgrade_text(found, memory, here, asked.catalogue, verbose=asked.verbose, paint=asked.paint))
     return int(ExitCode.READY)
+
+
+def _findings(host: HostReport, matrix: Matrix, after: Release) -> list[Finding]:
+    """What the target's default wheel meets on this host; its advisories are told apart."""
+    from envcheck.model.finding import Severity
+    from envcheck.model.request import Request
+    from envcheck.rules.check import judge
+
+    found = judge(host, matrix, Request(vllm=after.raw), remedies=False).findings
+    return [one for one in found if one.severity is not Severity.INFO and one.code != "release-vulnerable"]
 
 
 def _architectures(spec: ModelSpec | None) -> tuple[str, ...]:
     named = spec.config.get("architectures") if spec else None
     return tuple(name for name in named if isinstance(name, str)) if isinstance(named, list) else ()
+
+
+def _method(spec: ModelSpec | None) -> str | None:
+    """The quantization method that a model's configuration names."""
+    told = spec.config.get("quantization_config") if spec else None
+    method = told.get("quant_method") if isinstance(told, dict) else None
+    return method if isinstance(method, str) else None
 
 
 def _memory(
