@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from envcheck.matrix.toolchain import KernelCompilation
     from envcheck.model.budget import SizeResult
     from envcheck.model.modelspec import ModelSpec
-    from envcheck.model.plan import ServeConfig
 
 DIRECTORY = "vllm-env"  # the fresh virtual environment, beside where the commands are typed
 
@@ -52,7 +51,12 @@ def make_plan(
     mirrors = choose_mirrors(situation, matrix, wanted)
     fresh = None if chosen.installed else wanted
     kernels = missing_kernels(situation, matrix, wanted, installed=chosen.installed)
-    serve = _serve(spec, size, mirrors, kernels, chosen, matrix, request) if spec else None
+    serve = None
+    if spec:
+        from envcheck.planning.serve import Facts, serve_config  # noqa: PLC0415  # only for a model
+
+        facts = Facts(matrix, chosen.release or "", situation)
+        serve = serve_config(spec, size, mirrors, kernels, facts, request.serve_args)
     return Plan(
         schema=PLAN_SCHEMA,
         stack=chosen.stack,
@@ -74,20 +78,6 @@ def make_plan(
         ways=chosen.ways or (),
         choice=chosen.reasons,
     )
-
-
-def _serve(
-    spec: ModelSpec,
-    size: SizeResult | None,
-    mirrors: tuple[MirrorChoice, ...],
-    kernels: tuple[KernelCompilation, ...],
-    chosen: StackChoice,
-    matrix: Matrix,
-    request: Request,
-) -> ServeConfig:
-    from envcheck.planning.serve import Facts, serve_config  # noqa: PLC0415  # only for a model
-
-    return serve_config(spec, size, mirrors, kernels, Facts(matrix, chosen.release or ""), request.serve_args)
 
 
 def _install(

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from envcheck.matrix.load import Matrix
     from envcheck.matrix.release import Release
     from envcheck.matrix.toolchain import KernelCompilation
+    from envcheck.rules.situation import Situation
 
 ADDRESS, PORT = "127.0.0.1", "8000"  # loopback: anything wider needs a key, which is the user's to give
 _MOST = 64  # arguments
@@ -31,10 +32,11 @@ _NAME = "abcdefghijklmnopqrstuvwxyz0123456789_."
 
 
 class Facts(msgspec.Struct, frozen=True):
-    """What a serve command is written with: the matrix, and the release by name ("" = none is planned, the newest counts)."""
+    """What a serve command is written with: the matrix, the release by name ("" = none is planned, the newest counts), the host."""
 
     matrix: Matrix
     vllm: str = ""
+    situation: Situation | None = None
 
     @property
     def release(self) -> Release:
@@ -60,6 +62,7 @@ def serve_config(
         Wanted(name, value, Text(f"plan.serve.{name}")) for name, value in (("host", ADDRESS), ("port", int(PORT))) if name not in given
     ]
     of_model, notes = _of_model(spec, facts, given, asked or {})
+    notes = (*notes, *_of_gpus(facts, wanted, asked or {}))
     spelt = _spelt(facts, [*listening, *of_model, *(one for one in wanted if one.key != _SECRET)])
     environment = (*_environment(mirrors), *switched_off(kernels, facts.vllm if facts else ""), *spelt.environment)
     if _SECRET in given:  # a key is never written down
@@ -94,6 +97,17 @@ def _of_model(spec: ModelSpec, facts: Facts | None, given: set[str], asked: Mapp
     matrix, release = facts.matrix, facts.release
     needed = [one for one in recipe_arguments(matrix, release, spec) if one.key not in given]
     return needed, tuple(model_notes(matrix, release, spec, asked))
+
+
+def _of_gpus(facts: Facts | None, wanted: list[Wanted], asked: Mapping[str, Any]) -> Iterator[Text]:
+    """What to know of the GPUs that the command takes, and of those that it leaves."""
+    if facts is None or facts.situation is None or len(facts.situation.usable_gpus) < 2:
+        return
+    from envcheck.planning.serving.parallel import parallel_notes  # noqa: PLC0415  # most hosts have one GPU
+
+    arguments = {one.key: one.value for one in wanted}
+    chosen = any(key.endswith("_parallel_size") for key in asked)
+    yield from parallel_notes(facts.situation, facts.matrix, facts.release, arguments, asked=chosen)
 
 
 def _nameable(key: str) -> bool:

@@ -8,15 +8,16 @@ from typing import TYPE_CHECKING, Any
 from envcheck.matrix.load import Matrix
 from envcheck.model.finding import Finding, Remedy
 from envcheck.rules.make import error, remedy, warning
+from envcheck.rules.planned import is_on
 from envcheck.rules.situation import Situation
 from envcheck.rules.spread import Spread, config_of, spread_of
-from envcheck.sizing.fields import integer, mapping, word
+from envcheck.sizing.fields import integer
+from envcheck.sizing.ranks import cut_block, cut_group, divides, even
 
 if TYPE_CHECKING:
     from envcheck.sizing.spec import Dimensions
 
 _SIZES = ("tensor_parallel_size", "pipeline_parallel_size", "data_parallel_size")
-_GROUPED = ("awq", "gptq")  # formats whose scales belong to groups of inputs that must not be cut
 _MOST_GPUS = 64  # of one host, where it is not known how many there are
 _CODE = "parallel-size-invalid"
 
@@ -65,42 +66,28 @@ def _of_model(situation: Situation, spread: Spread, dims: Dimensions) -> Iterato
     context = integer(args, "decode_context_parallel_size", most=1 << 12) or 1
     if dims.heads and dims.heads % tensor:
         yield error(_CODE, "heads", size=tensor, heads=dims.heads, remedies=_divisors(situation, dims))
-    elif dims.latent is None and dims.kv_heads and not _even(dims.kv_heads, tensor):
+    elif dims.latent is None and dims.kv_heads and not even(dims.kv_heads, tensor):
         yield error(_CODE, "kv-heads", size=tensor, heads=dims.kv_heads, remedies=_divisors(situation, dims))
     elif dims.intermediate and not dims.experts and dims.intermediate % tensor:
         yield error(_CODE, "width", size=tensor, width=dims.intermediate, remedies=_divisors(situation, dims))
-    elif group := _cut_group(dims, tensor):
+    elif group := cut_group(dims, tensor):
         yield warning(_CODE, "group", size=tensor, width=dims.intermediate, group=group, remedies=_divisors(situation, dims))
+    elif not is_on(args.get("enable_expert_parallel")) and (block := cut_block(dims, tensor)) and dims.experts:
+        width = dims.experts.intermediate
+        yield warning(_CODE, "block", size=tensor, width=width, block=block, remedies=_whole_experts(dims, tensor))
     elif dims.layer_count and spread.pipeline > dims.layer_count:
         yield error(_CODE, "layers", size=spread.pipeline, layers=dims.layer_count)
     elif context > 1 and tensor % context:
         yield error(_CODE, "context", size=tensor, context=context)
 
 
-def _even(heads: int, tensor: int) -> bool:
-    """Whether KV heads can be dealt out: so many to a rank, or so many ranks to a head."""
-    return heads % tensor == 0 if heads >= tensor else tensor % heads == 0
-
-
-def _cut_group(dims: Dimensions, tensor: int) -> int | None:
-    """The group of inputs that share a scale, where a rank's part of the width is no multiple of it."""
-    config = mapping(dims.config, "quantization_config") or mapping(dims.text, "quantization_config")
-    if dims.experts or (word(config, "quant_method") or "").lower() not in _GROUPED:
-        return None
-    group = integer(config, "group_size", "q_group_size", most=1 << 20)
-    return group if group and dims.intermediate and dims.intermediate // tensor % group else None
+def _whole_experts(dims: Dimensions, tensor: int) -> tuple[Remedy, ...]:
+    """Experts dealt out whole, where their number allows."""
+    return (remedy("setting", "whole-experts"),) if dims.experts and dims.experts.count % tensor == 0 else ()
 
 
 def _divisors(situation: Situation, dims: Dimensions) -> tuple[Remedy, ...]:
     """The largest size that fits heads, width and GPUs."""
-    most = len(situation.usable_gpus) or _MOST_GPUS
-    width = 1 if dims.experts else dims.intermediate or 1
-    fitting = [
-        size
-        for size in range(1, min(most, dims.heads) + 1)
-        if dims.heads % size == 0
-        and (dims.latent is not None or _even(dims.kv_heads or 1, size))
-        and (width == 1 or width % size == 0)
-        and not _cut_group(dims, size)
-    ]
+    most = min(len(situation.usable_gpus) or _MOST_GPUS, dims.heads)
+    fitting = [size for size in range(1, most + 1) if divides(dims, size)]
     return (remedy("setting", "tensor-size", size=max(fitting)),) if fitting else ()

@@ -10,6 +10,7 @@ import json
 import math
 import re
 from collections.abc import Iterator, Mapping
+from itertools import islice
 from typing import Any
 
 import msgspec
@@ -20,6 +21,7 @@ from envcheck.model.units import GIB
 from envcheck.sizing.budget import Outcome, free_bytes, noise_bytes, outcome
 from envcheck.sizing.inputs import SizingInputs
 from envcheck.sizing.question import Question, ask
+from envcheck.sizing.ranks import stages, tensor_ranks
 from envcheck.sizing.release import MemoryTable
 
 _CONTEXT_STEP = 512  # tokens
@@ -67,6 +69,8 @@ def suggestion(question: Question) -> Suggestion:
             best = fitted
         if best and best.question.settings.context >= question.settings.context:
             break
+    if best is None:
+        best = next((fitted for draft in _by_stages(with_dtype(Draft(question, {}))) if (fitted := _fitted(draft))), None)
     return finished(best) if best else Suggestion()
 
 
@@ -81,14 +85,31 @@ def with_dtype(draft: Draft) -> Draft:
 
 
 def _by_ranks(draft: Draft) -> Iterator[Draft]:
-    """The same question on one, two, four … ranks: powers of two that divide the heads, up to the cards present."""
+    """The same question on one, two, four … ranks: powers of two that divide the model, up to the cards present."""
     question = draft.question
     if "tensor_parallel_size" in question.inputs.serve_args:
         yield draft
         return
     most = (question.inputs.card.count or 1) // max(1, question.settings.stages * question.settings.replicas)
-    for ranks in (2**i for i in range(11) if 2**i <= most and question.dims.heads % 2**i == 0):
-        yield draft if ranks == 1 else draft.change("tensor_parallel_size", ranks, "tensor-parallel", ranks=ranks)
+    for ranks, whole in tensor_ranks(question.dims, most):
+        yield _on_ranks(draft, ranks, whole)
+
+
+def _on_ranks(draft: Draft, ranks: int, whole: bool) -> Draft:
+    """The draft on so many tensor-parallel ranks; `whole` = with experts that are not cut."""
+    if ranks > 1:
+        draft = draft.change("tensor_parallel_size", ranks, "tensor-parallel", ranks=ranks)
+    return draft.change("enable_expert_parallel", True, "whole-experts", ranks=ranks) if whole else draft
+
+
+def _by_stages(draft: Draft) -> Iterator[Draft]:
+    """The same question on pipeline stages as well, where the user said nothing of either."""
+    question, args = draft.question, draft.question.inputs.serve_args
+    most = (question.inputs.card.count or 1) // max(1, question.settings.replicas)
+    if "tensor_parallel_size" in args or "pipeline_parallel_size" in args or most < 2:
+        return
+    for ranks, count, whole in islice(stages(question.dims, most), _TRIES):
+        yield _on_ranks(draft, ranks, whole).change("pipeline_parallel_size", count, "pipeline-parallel", stages=count)
 
 
 def _fitted(draft: Draft) -> Draft | None:
