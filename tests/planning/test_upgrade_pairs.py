@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -25,30 +25,138 @@ def _upgrade(old: str, new: str, gpu: str = "NVIDIA A10", args: dict[str, Any] |
     return upgrade(matrix, before, after, sizer_of(matrix).card(host_of_cards(gpu, matrix)), args or {})
 
 
-# from, to, an argument gone, one added, torch of the target
+class Pair(NamedTuple):
+    """What was read in the sources of both releases; the GPU decides what defaults are."""
+
+    old: str
+    new: str
+    gpu: str
+    engines: tuple[str, str]
+    gone: set[str]
+    added: set[str]
+    defaults: dict[str, tuple[str | None, str | None]]
+    stack: dict[str, tuple[str, str]]
+    models: set[str] = set()
+    models_gone: set[str] = set()
+
+
+A10, H100, A100, T4 = "NVIDIA A10", "NVIDIA H100 80GB HBM3", "NVIDIA A100-SXM4-80GB", "Tesla T4"
 PAIRS = [
-    ("0.6.6", "0.8.5", "--speculative-model", "--speculative-config", "2.6.0"),
-    ("0.8.5", "0.11.0", "--max-seq-len-to-capture", "--async-scheduling", "2.8.0"),
-    ("0.10.2", "0.20.0", "--guided-decoding-backend", "--attention-backend", "2.11.0"),
-    ("0.19.1", "0.33.0", "--calculate-kv-scales", "--log-level", "2.14.0"),
-    ("0.9.2", "0.10.2", "--device", "--kv-cache-memory-bytes", "2.8.0"),
-    ("0.9.2", "0.11.0", "--use-v2-block-manager", "--structured-outputs-config", "2.8.0"),
-    ("0.10.2", "0.11.0", "--preemption-mode", "--mm-processor-cache-type", "2.8.0"),
-    ("0.12.0", "0.14.1", "--task", "--attention-config", "2.9.1"),
-    ("0.12.0", "0.17.1", "--disable-mm-preprocessor-cache", "--performance-mode", "2.10.0"),
-    ("0.17.1", "0.18.1", "--swap-space", None, "2.10.0"),
-    ("0.16.0", "0.17.1", "--disable-log-requests", "--moe-backend", "2.10.0"),
-    ("0.27.0", "0.33.0", "--calculate-kv-scales", "--log-level", "2.14.0"),
+    Pair(
+        *("0.6.6", "0.8.5", A10, ("V0", "V1")),
+        {"--speculative-model", "--num-speculative-tokens", "--worker-use-ray"},
+        {"--speculative-config", "--enable-reasoning", "--data-parallel-size", "--enable-expert-parallel", "--model-impl"},
+        {"chunked_prefill": ("False", "True"), "prefix_caching": ("False", "True"), "images_per_prompt": ("1", "999")},
+        {"torch": ("2.5.1", "2.6.0")},
+        {"Qwen2_5_VLForConditionalGeneration", "Gemma3ForConditionalGeneration", "Qwen3ForCausalLM", "Qwen3MoeForCausalLM"},
+    ),
+    Pair(
+        *("0.8.5", "0.11.0", A100, ("V1", "V1")),
+        {"--max-seq-len-to-capture", "--device", "--num-scheduler-steps", "--preemption-mode"},
+        {"--async-scheduling", "--kv-cache-memory-bytes", "--structured-outputs-config", "--mm-processor-cache-gb", "--runner"},
+        {
+            "max_num_seqs": ("1024", "256"),  # the A100 left the upper tier in 0.9.0
+            "max_num_batched_tokens": ("8192", "2048"),
+            "cudagraph_mode": ("PIECEWISE", "FULL_AND_PIECEWISE"),
+        },
+        {"torch": ("2.6.0", "2.8.0")},
+        {"Qwen3VLForConditionalGeneration", "DeepseekV32ForCausalLM", "GptOssForCausalLM", "Qwen3NextForCausalLM"},
+        {"MllamaForConditionalGeneration"},
+    ),
+    Pair(
+        *("0.10.2", "0.20.0", A10, ("V1", "V1")),
+        {"--guided-decoding-backend", "--swap-space", "--task", "--disable-log-requests", "--preemption-mode"},
+        {"--attention-backend", "--performance-mode", "--language-model-only", "--moe-backend", "--kv-offloading-size"},
+        {"gpu_memory_utilization": ("0.9", "0.92"), "async_scheduling": ("False", "True")},
+        {"torch": ("2.8.0", "2.11.0"), "cuda-major": ("12", "13"), "driver-floor": ("525.60.13", "580")},
+        {"Qwen3VLForConditionalGeneration", "DeepseekV4ForCausalLM", "GlmMoeDsaForCausalLM"},
+        {"MllamaForConditionalGeneration"},
+    ),
+    Pair(
+        *("0.19.1", "0.33.0", A10, ("V1", "V1")),
+        {"--calculate-kv-scales"},
+        {"--log-level", "--linear-backend"},
+        {"gpu_memory_utilization": ("0.9", "0.92"), "model_runner": ("V1", "V2")},
+        {"torch": ("2.10.0", "2.14.0"), "cuda-major": ("12", "13")},
+        {"DeepseekV4ForCausalLM"},
+        {"QWenLMHeadModel", "BaichuanForCausalLM", "BambaForCausalLM", "AquilaForCausalLM"},
+    ),
+    Pair(
+        *("0.7.3", "0.8.4", H100, ("V0", "V1")),
+        {"--speculative-model"},
+        {"--data-parallel-size", "--enable-expert-parallel"},
+        {"max_num_seqs": ("256", "1024")},
+        {"torch": ("2.5.1", "2.6.0")},
+        {"Llama4ForConditionalGeneration"},
+    ),
+    Pair(
+        *("0.9.2", "0.10.2", A10, ("V1", "V1")),
+        {"--device", "--use-v2-block-manager", "--enable-reasoning"},
+        {"--kv-cache-memory-bytes", "--decode-context-parallel-size", "--mm-encoder-tp-mode", "--skip-mm-profiling"},
+        {"cudagraph_sizes": ("67", "67")},
+        {"torch": ("2.7.0", "2.8.0")},
+        {"GptOssForCausalLM", "Qwen3NextForCausalLM"},
+    ),
+    Pair(
+        *("0.9.2", "0.11.0", T4, ("V0", "V1")),
+        {"--use-v2-block-manager", "--max-seq-len-to-capture"},
+        {"--structured-outputs-config", "--mm-processor-cache-type"},
+        {"chunked_prefill": ("False", "True"), "prefix_caching": ("False", "True")},
+        {"torch": ("2.7.0", "2.8.0")},
+    ),
+    Pair(
+        *("0.10.2", "0.11.0", A10, ("V1", "V1")),
+        {"--preemption-mode", "--max-seq-len-to-capture"},  # --guided-decoding-backend: the real parser of 0.11.2 still takes it
+        {"--mm-processor-cache-type", "--mamba-block-size", "--structured-outputs-config"},
+        {"cudagraph_mode": ("PIECEWISE", "FULL_AND_PIECEWISE")},
+        {},
+        {"Qwen3VLForConditionalGeneration"},
+        {"MllamaForConditionalGeneration"},
+    ),
+    Pair(
+        *("0.12.0", "0.14.1", A10, ("V1", "V1")),
+        {"--task", "--disable-mm-preprocessor-cache", "--cuda-graph-sizes"},
+        {"--attention-config", "--attention-backend"},
+        {"async_scheduling": ("False", "True")},
+        {"torch": ("2.9.0", "2.9.1")},
+    ),
+    Pair(
+        *("0.17.1", "0.18.1", A10, ("V1", "V1")),
+        {"--swap-space"},
+        set(),
+        {"gpu_memory_utilization": ("0.9", "0.9")},
+        {"torch": ("2.10.0", "2.10.0")},
+    ),
+    Pair(
+        *("0.16.0", "0.17.1", A10, ("V1", "V1")),
+        {"--disable-log-requests"},
+        {"--moe-backend", "--performance-mode", "--offload-backend", "--language-model-only"},
+        {},
+        {"torch": ("2.9.1", "2.10.0")},
+        {"Qwen3_5ForConditionalGeneration"},
+    ),
+    Pair(
+        *("0.27.0", "0.33.0", H100, ("V1", "V1")),
+        {"--calculate-kv-scales"},
+        {"--log-level"},
+        {"gpu_memory_utilization": ("0.92", "0.92"), "model_runner": ("by model", "V2")},
+        {"torch": ("2.13.0", "2.14.0")},
+    ),
 ]
 
 
-@pytest.mark.parametrize(("old", "new", "gone", "added", "torch"), PAIRS)
-def test_pair(old: str, new: str, gone: str, added: str | None, torch: str) -> None:
-    found = _upgrade(old, new)
-    assert gone in {one.flag for one in found.lost}
-    assert added is None or added in found.added
-    changed = {change.what: change.after for change in found.stack}
-    assert changed.get("torch", torch) == torch
+@pytest.mark.parametrize("pair", PAIRS, ids=lambda pair: f"{pair.old}-{pair.new}")
+def test_pair(pair: Pair) -> None:
+    found = _upgrade(pair.old, pair.new, pair.gpu)
+    assert pair.gone - {one.flag for one in found.lost} == set()
+    assert pair.added - set(found.added) == set()
+    assert not pair.added & {one.flag for one in found.lost}
+    changed = {change.what: (change.before, change.after) for change in (*found.defaults, *found.stack)}
+    wanted: dict[str, tuple[str | None, str | None]] = {**pair.defaults, **pair.stack, "engine": pair.engines}
+    for what, (before, after) in wanted.items():
+        assert changed.get(what) == (None if before == after else (before, after)), what
+    assert pair.models - set(found.models_added) == set()
+    assert pair.models_gone - set(found.models_gone) == set()
 
 
 def test_v0_to_v1() -> None:
