@@ -184,6 +184,20 @@ def test_an_older_log_is_dated_and_read_too() -> None:
     assert run.memory.kv_blocks == 13618
 
 
+def test_the_summary_of_0_6_4_counts_the_weights_in_its_peak() -> None:
+    # A public log: 0.9 x 7.92 - 3.12 - 0.47 = 3.54, so that the peak above 2.64 GiB of weights is 0.48.
+    run = only(
+        "INFO 12-06 11:39:34 model_runner.py:1077] Loading model weights took 2.6419 GB\n"
+        "INFO 12-06 11:39:36 worker.py:232] Memory profiling results: total_gpu_memory=7.92GiB initial_memory_usage=3.09GiB "
+        "peak_torch_memory=3.12GiB memory_usage_post_profile=3.12GiB non_torch_memory=0.47GiB kv_cache_size=3.54GiB "
+        "gpu_memory_utilization=0.90\n"
+        "INFO 12-06 11:39:36 gpu_executor.py:113] # GPU blocks: 1207, # CPU blocks: 1365\n"
+    )
+    assert (run.memory.peak_activation_gib, run.memory.non_torch_gib, run.memory.kv_gib) == (0.48, 0.47, 3.54)
+    assert run.memory.unexplained_gib == pytest.approx(0, abs=0.02)
+    assert (run.engine, run.memory.kv_blocks) == ("v0", 1207)
+
+
 def test_a_worker_is_known_behind_what_a_wrapper_writes() -> None:
     # A model server's log, which writes a terminal's colours as text.
     run = only(
