@@ -11,6 +11,8 @@ from envcheck.sizing.budget import RankBudget
 from envcheck.sizing.graphs import graph_count
 from envcheck.sizing.question import Question
 
+_WHOLE = ("model", "medusa", "mlp")  # drafts that borrow nothing of the model
+
 
 def account(question: Question, rank: RankBudget) -> list[AccountLine]:
     """One line a term, in the order in which the server takes the memory; terms of nothing are left out."""
@@ -32,9 +34,7 @@ def _fixed(question: Question, rank: RankBudget) -> Iterator[AccountLine]:
     elif question.dims.missing or not question.form.known:
         yield _line("weights", own, True, "weights-checkpoint", ranks=ranks)
     else:
-        yield _line(
-            "weights", own, True, "weights-computed", ranks=ranks, format=question.form.name or f"{settings.dtype_bytes * 8} bit"
-        )
+        yield _line("weights", own, True, "weights-computed", ranks=ranks, format=question.form.name or f"{settings.dtype_bytes * 8} bit")
     if inputs.weights_gib is None:
         yield from _beside(question, draft, lora)
     yield _line("non_torch", rank.non_torch - _buffers(question, rank), True, "non-torch", ranks=settings.tensor_ranks)
@@ -46,7 +46,7 @@ def _beside(question: Question, draft: float, lora: float) -> Iterator[AccountLi
     """What is loaded with the model: a draft, and the buffers of adapters."""
     speculation, adapters = question.settings.draft, question.settings.lora
     if speculation is not None:
-        key = "draft-assumed" if speculation.assumed else "draft"
+        key = "draft-assumed" if speculation.assumed else "draft-model" if speculation.kind in _WHOLE else "draft"
         yield _line("draft", draft, True, key, kind=speculation.kind, tokens=speculation.tokens, ranks=speculation.ranks)
     if adapters is not None:
         yield _line("lora", lora, True, "lora", loras=adapters.loras, rank=adapters.rank)

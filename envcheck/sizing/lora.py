@@ -196,7 +196,8 @@ def refused(dims: Dimensions, lora: Lora, rule: LoraRule) -> Iterator[Text]:
         tables = [name for name in adapter.targets if name.rsplit(".", 1)[-1] in _TABLES]
         if tables and not has_tables(dims, rule):
             yield Text(
-                "size.lora.tables", {"adapter": adapter.name, "modules": ", ".join(tables), "architecture": dims.architecture or "?"}
+                "size.lora.tables",
+                {"adapter": adapter.name, "modules": ", ".join(tables), "architecture": dims.architecture or dims.model_type or "?"},
             )
 
 
