@@ -283,12 +283,14 @@ class KvFormat(MemoryRecord, frozen=True, kw_only=True):
 class EncoderItem(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, omit_defaults=True):
     """The largest item of a modality, in tokens; `held_tokens` = rows kept for it where more.
 
-    `per_context` = the item repeats as often as the context holds it, at most so many times.
+    `per_context` = the item repeats as often as the context holds it, at most so many times. `patches` = rows of the encoder's width that
+    one item is, where its tokens do not tell.
     """
 
     modality: str
     tokens: int
     held_tokens: int | None = None
+    patches: int | None = None
     per_context: int = 1
     releases: str = ""
 

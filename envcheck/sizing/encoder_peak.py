@@ -13,17 +13,23 @@ _HALF = 2  # bytes of an activation
 
 
 class Items(msgspec.Struct, frozen=True):
-    """The dummy items of the profile run: tokens encoded in one call, rows kept of all of them; `prompt` = tokens of the whole prompt."""
+    """The dummy items of the profile run: tokens encoded in one call, rows kept of all of them; `prompt` = tokens of the whole prompt.
+
+    `patches` = what the encoder sees of those encoded; 0 = by the tower's merging of patches into tokens.
+    """
 
     encoded: int = 0
     kept: int = 0
     prompt: int = 0
+    patches: int = 0
 
 
 def profiled_items(dims: Dimensions, settings: Settings, rules: Rules) -> Items:
-    """V1 profiles the largest item alone; V0 all items that one prompt may hold, a modality at a time, in a prompt as long as they need.
+    """V1 profiles as many of the largest item as a batch holds; V0 all items that one prompt may hold, a modality at a time.
 
-    Sources: `vllm/multimodal/profiling.py`, get_decoder_dummy_data (0.9.0.1); `vllm/v1/core/encoder_cache_manager.py`.
+    V0's prompt is as long as the items need.
+
+    Sources: `vllm/multimodal/profiling.py`, get_decoder_dummy_data (0.9.0.1); `vllm/v1/worker/utils.py`, MultiModalBudget.
     """
     if settings.text_only or not settings.profile_encoder:
         return Items()
@@ -31,11 +37,22 @@ def profiled_items(dims: Dimensions, settings: Settings, rules: Rules) -> Items:
     if not items:
         return Items()
     if rules.engine == "v0":
-        each = [item_tokens(item, settings.context) * settings.limits.get(item.modality, 1) for item in items]
-        return Items(max(each), sum(each), sum(each))
+        counts = [
+            (item_tokens(item, settings.context) * (n := settings.limits.get(item.modality, 1)), (item.patches or 0) * n) for item in items
+        ]
+        whole, (most, patches) = sum(tokens for tokens, _ in counts), max(counts)
+        return Items(most, whole, whole, patches)
     largest = max(items, key=lambda item: item.held_tokens or item_tokens(item, settings.context))
     tokens = item_tokens(largest, settings.context)
-    return Items(tokens, largest.held_tokens or tokens)
+    held = largest.held_tokens or tokens
+    count = _items_a_batch(settings, held, settings.limits.get(largest.modality))
+    return Items(tokens * count, held * count, 0, (largest.patches or 0) * count)
+
+
+def _items_a_batch(settings: Settings, tokens: int, limit: int | None) -> int:
+    """Items of so many tokens that are encoded at once: what the batch holds, no more than all requests together may have."""
+    each = max(1, min(limit or 999, settings.context // tokens))
+    return max(1, min(max(settings.batched_tokens, tokens) // tokens, settings.sequences * each))
 
 
 def item_tokens(item: EncoderItem, context: int) -> int:
@@ -55,7 +72,7 @@ def encoder_peaks(dims: Dimensions, settings: Settings, rules: Rules) -> tuple[f
     if not items.encoded:
         return beside, 0.0
     kept = float(items.kept * dims.hidden * dims.family.encoder_outputs * _HALF)
-    return beside + kept, kept + _tower_bytes(dims, items.encoded, settings, encoder_record(dims, rules))
+    return beside + kept, kept + _tower_bytes(dims, items, settings, encoder_record(dims, rules))
 
 
 def encoder_record(dims: Dimensions, rules: Rules) -> EncoderRows | None:
@@ -63,7 +80,7 @@ def encoder_record(dims: Dimensions, rules: Rules) -> EncoderRows | None:
     return first(rules.encoder_rows, lambda r: not r.model_types or dims.model_type in r.model_types)
 
 
-def _tower_bytes(dims: Dimensions, tokens: int, settings: Settings, facts: EncoderRows | None) -> float:
+def _tower_bytes(dims: Dimensions, items: Items, settings: Settings, facts: EncoderRows | None) -> float:
     """Rows of the encoder's width for every patch: whole ones, the sharded of attention and feed-forward part, and those gathered."""
     vision = dims.vision
     if vision is None or facts is None:
@@ -71,4 +88,5 @@ def _tower_bytes(dims: Dimensions, tokens: int, settings: Settings, facts: Encod
     ranks = settings.tensor_ranks if dims.family.encoder_sharded else 1
     whole = facts.whole + (facts.gathered if ranks > 1 else 0.0)
     sharded = facts.sharded * vision.hidden + (dims.family.encoder_mlp_matrices - 1) * vision.intermediate
-    return tokens * vision.merge**2 * (whole * vision.hidden + sharded / ranks) * _HALF
+    patches = items.patches or items.encoded * vision.merge**2
+    return patches * (whole * vision.hidden + sharded / ranks) * _HALF

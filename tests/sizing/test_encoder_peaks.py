@@ -111,3 +111,24 @@ def test_an_image_limit_of_one_frees_nothing_and_none_does(config, table):
         serve = {"max_num_seqs": 64, "max_model_len": 8192, "limit_mm_per_prompt": {"image": images, "video": 0}}
         free[images] = size(asked(table, config("qwen2.5-vl-7b"), "0.19.1", RTX4090, **serve).inputs, table).per_gpu_gib.kv_cache
     assert free[1] == free[2] < free[0]
+
+
+@pytest.mark.parametrize(
+    ("batch", "sequences", "images", "items"),
+    [(8192, 256, 999, 32), (2048, 256, 999, 8), (255, 64, 1, 1), (8192, 2, 4, 8), (8192, 1, 1, 1)],
+)
+def test_small_items_are_encoded_as_many_as_a_batch_holds(config, table, batch, sequences, images, items):
+    # Gemma 3: 256 tokens an image, of 4,096 patches. vllm/v1/worker/utils.py, MultiModalBudget.
+    serve = {"max_num_batched_tokens": batch, "max_num_seqs": sequences, "limit_mm_per_prompt": {"image": images}, "max_model_len": 8192}
+    question = asked(table, config("gemma-3-27b"), "0.19.1", RTX4090, **serve)
+    found = profiled_items(question.dims, question.settings, question.rules)
+    assert (found.encoded, found.kept, found.patches) == (256 * items, 256 * items, 4096 * items)
+
+
+def test_fewer_sequences_leave_the_tower_as_the_largest_pass(config, table):
+    h100 = Card(name="NVIDIA H100 80GB HBM3", count=1, total_bytes=79.19 * GIB, capability=ComputeCapability(9, 0))
+    serve = {"max_num_seqs": 16, "max_num_batched_tokens": 8192, "max_model_len": 8192}
+    answer = size(asked(table, config("gemma-3-27b"), "0.19.1", h100, **serve).inputs, table)
+    paid = {line.term for line in answer.account if line.charged}
+    assert "encoder" in paid
+    assert not {"sampler", "activation"} & paid
