@@ -55,6 +55,8 @@ def _spreads(question: Question, rank: RankBudget) -> Iterator[float]:
     passes = max(peak.forward, peak.sampler) + peak.workspace
     yield _spread(question, "peaks", passes)
     yield _spread(question, "encoder", max(0.0, peak.charged - peak.cold - passes))
+    if model_kind(question) == "multimodal" and question.settings.profile_encoder and peak.encoder <= peak.held:
+        yield _spread(question, "tower", rank.total)  # an encoder whose size is not known
     yield _spread(question, "cold", peak.cold)
     yield _spread(question, "non_torch", rank.non_torch + rank.others)
     yield _spread(question, "graphs", rank.graphs_charged)

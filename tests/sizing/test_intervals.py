@@ -123,3 +123,11 @@ def test_a_sampler_that_nobody_told_of(inputs, table):
     assert size(without, table).kv.interval_gib[1] < with_it.per_gpu_gib.kv_cache <= size(unsaid, table).kv.interval_gib[1]
     later = inputs("qwen2.5-7b", "0.12.0", max_model_len=16384)
     assert width(size(later, table)) == width(size(msgspec.structs.replace(later, environment=without.environment), table))
+
+
+def test_an_encoder_whose_size_is_not_known_is_wider(config, inputs, table):
+    plain = inputs("qwen2.5-7b", "0.19.1", A10G, max_model_len=8192)
+    strange = msgspec.structs.replace(plain, config={**plain.config, "model_type": "somebody_s_vl", "vision_config": {}})
+    dropped = msgspec.structs.replace(strange, serve_args={**strange.serve_args, "language_model_only": True})
+    assert width(size(strange, table)) > width(size(plain, table)) + 1.5
+    assert width(size(dropped, table)) == pytest.approx(width(size(plain, table)), abs=1e-3)
