@@ -107,7 +107,7 @@ PAIRS = [
     Pair(
         *("0.10.2", "0.11.0", A10, ("V1", "V1")),
         {"--preemption-mode", "--max-seq-len-to-capture"},  # --guided-decoding-backend: the real parser of 0.11.2 still takes it
-        {"--mm-processor-cache-type", "--mamba-block-size", "--structured-outputs-config"},
+        {"--mm-processor-cache-type", "--structured-outputs-config"},
         {"cudagraph_mode": ("PIECEWISE", "FULL_AND_PIECEWISE")},
         {},
         {"Qwen3VLForConditionalGeneration"},
