@@ -16,7 +16,7 @@ def total_bytes(card: Card, facts: MemoryFacts) -> float | None:
         return card.total_bytes
     if card.nvml_bytes is None:
         return None
-    if card.wsl or card.unified:
+    if card.wsl or card.unified or card.mig:
         return card.nvml_bytes
     name = card.name.lower()
     for record in facts.cuda_totals:

@@ -17,6 +17,7 @@ class Card(msgspec.Struct, frozen=True, kw_only=True):
     """The GPU the arithmetic is for, the smallest of those used. Bytes; None = not known.
 
     `total_bytes` as CUDA reports it; `nvml_bytes` as NVML does, where CUDA's figure is not known; `free_bytes` before the server starts.
+    `mig` = a slice of a card, which both count alike.
     """
 
     name: str = ""
@@ -28,6 +29,7 @@ class Card(msgspec.Struct, frozen=True, kw_only=True):
     nvlink: bool | None = None
     unified: bool = False
     wsl: bool = False
+    mig: bool = False
 
 
 class SizingInputs(msgspec.Struct, frozen=True, kw_only=True):

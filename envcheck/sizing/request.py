@@ -140,6 +140,7 @@ class Sizer:
             nvlink=gpu.nvlink if isinstance(gpu.nvlink, bool) else _linked(name, facts, capability),
             unified=unified,
             wsl=_wsl(host),
+            mig=gpu.mig is True or (isinstance(gpu.mig, str) and bool(gpu.mig)),
         )
 
 

@@ -127,6 +127,13 @@ def test_cuda_reports_less_than_nvml(inputs, table, name, nvml_mib, cuda_gib):
     assert size(inputs("qwen2.5-7b", "0.19.1", windows), table).per_gpu_gib.total == pytest.approx(nvml_mib / 1024, abs=0.001)
 
 
+def test_a_mig_slice_is_counted_alike(facts):
+    # An A100's 1g.5gb: 4,864 MiB for nvidia-smi and for torch.cuda.get_device_properties.
+    part = Card(name="NVIDIA A100-SXM4-40GB", nvml_bytes=4864 * MIB, mig=True)
+    assert total_bytes(part, facts) == 4864 * MIB
+    assert total_bytes(msgspec.structs.replace(part, mig=False), facts) < 4864 * MIB
+
+
 def test_a_smaller_slice_of_a_measured_card_is_not_that_card(facts):
     # A virtual GPU carries the card's name and has less of it.
     nvml = (81559 - 2048) * MIB
