@@ -142,17 +142,20 @@ def plan(wish: Wish, release: str) -> Command | None:
     )
 
 
-def model_folder(model: str, place: Path) -> Path | None:
-    """A folder with the model's config.json as the matrix has it, made in `place`; None where it lacks what vLLM asks for."""
+def model_folder(model: str, place: Path, **other: Any) -> Path | None:
+    """A folder with the model's config.json as the matrix has it, made in `place`; None where it lacks what vLLM asks for.
+
+    `other` = fields in place of the model's own.
+    """
     record = next(record for record in json.loads((TOP / "matrices" / "models.json").read_text(encoding="utf-8")) if record["id"] == model)
-    config = dict(record.get("config") or {})
+    config = {**(record.get("config") or {}), **other}
     architecture = ARCHITECTURES.get(config.get("model_type", ""))
     if architecture:
         config.setdefault("architectures", [architecture])
     if "architectures" not in config or record.get("partial"):
         return None
     folder = place / model.replace("/", "--")
-    folder.mkdir(exist_ok=True)
+    folder.mkdir(parents=True, exist_ok=True)
     (folder / "config.json").write_text(json.dumps(config), encoding="utf-8")
     (folder / "tokenizer.json").write_text(json.dumps(TOKENIZER), encoding="utf-8")
     (folder / "tokenizer_config.json").write_text(json.dumps({"tokenizer_class": "PreTrainedTokenizerFast"}), encoding="utf-8")

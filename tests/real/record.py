@@ -17,7 +17,7 @@ from typing import Any
 
 TOP = Path(__file__).resolve().parents[2]
 RECORDED = Path(__file__).with_name("recorded.json")
-MORE_HOSTS = "a100x4_nvlink_pairs rtx5090_570 b200x8 v100_550"
+MORE_HOSTS = "a100x4_nvlink_pairs rtx5090_570 v100_550"
 # What `envcheck defaults` tells of a release on a GPU, and the configuration holds.
 DEFAULTS = (
     "max_num_seqs",
