@@ -9,19 +9,19 @@ from envcheck.render.catalogue import Catalogue
 from envcheck.render.sheet_text import about, cells_of, does, foot, heads, title
 
 _STYLE = """
-@page { size: A4; margin: 11mm }
-body { font: 8.5pt/1.32 "Noto Sans", "Noto Sans CJK SC", "Microsoft YaHei", "PingFang SC", sans-serif }
+@page { size: A4; margin: 9mm 11mm }
+body { font: 8pt/1.25 "Noto Sans", "Noto Sans CJK SC", "Microsoft YaHei", "PingFang SC", sans-serif }
 body { color: #111; max-width: 188mm; margin: 0 auto }
 @media screen { body { padding: 8mm } }
 h1 { font-size: 15pt; margin: 0 0 1mm }
-h2 { font-size: 10.5pt; margin: 3mm 0 1mm; border-bottom: .5pt solid #111 }
+h2 { font-size: 10pt; margin: 2mm 0 .5mm; border-bottom: .5pt solid #111 }
 p { margin: 0 0 1mm; overflow-wrap: anywhere }
 table { border-collapse: collapse; width: 100% }
 tr { break-inside: avoid }
-td, th { border-bottom: .4pt solid #bbb; padding: .55mm 1.5mm .55mm 0; text-align: left; vertical-align: top }
+td, th { border-bottom: .4pt solid #bbb; padding: .35mm 1.5mm .35mm 0; text-align: left; vertical-align: top }
 th { font-weight: 600 }
 td.written { width: 38% }
-code { font: 7.8pt "DejaVu Sans Mono", Consolas, monospace; overflow-wrap: anywhere }
+code { font: 7.3pt "DejaVu Sans Mono", Consolas, monospace; overflow-wrap: anywhere }
 """
 
 
