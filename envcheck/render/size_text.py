@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
-from envcheck.model.budget import SizeResult
+from typing import TYPE_CHECKING
+
+from envcheck.model.budget import AccountLine, SizeResult
+from envcheck.render.bar import bar, marks
 from envcheck.render.catalogue import Catalogue
-from envcheck.render.commands import quote
 from envcheck.render.layout import cells, pad
 from envcheck.render.page import Page
 from envcheck.render.paint import Paint, Role, plain
+from envcheck.render.size_flag import serve_flag
+
+if TYPE_CHECKING:
+    from envcheck.render.jsonsize import Around
 
 _ROLE: dict[str, Role] = {"fits": "good", "tight": "caution", "does-not-fit": "bad", "unknown": "caution"}
+_WORTH_SAYING_GIB = 0.1  # an interval narrower than this is as good as exact
 
 
 def size_text(
@@ -19,24 +26,41 @@ def size_text(
     *,
     verbose: bool = False,
     brief: bool = False,
-    note: str = "",
     paint: Paint = plain,
+    around: Around | None = None,
 ) -> str:
-    """The memory budget of one GPU; `subject` names the model and its GPU, `note` what else to know; `brief` stops there."""
+    """The memory budget of one GPU; `subject` names the model and its GPU, `around` what else to know; `brief` stops there."""
     page = Page(catalogue, paint)
     page.say(f"size.{size.verdict}", role=_ROLE[size.verdict], subject=subject)
-    if note:
-        page.write(note, indent="  ")
+    if around is not None:
+        from envcheck.render.size_around import write_blocks  # noqa: PLC0415  # a plan has nothing of it
+
+        write_blocks(page, around)
+        if around.note:
+            page.write(around.note, indent="  ")
     if size.verdict == "does-not-fit" and size.suggested.serve_args:
         page.say("size.fits-with", indent="  ")
     if brief:
         return page.finish()
     write_shortage(page, size)
-    write_account(page, size, verbose)
-    _write_suggestion(page, size)
+    write_account(page, size, verbose, around.fancy if around is not None else None)
+    if around is None:
+        _write_suggestion(page, size)
+    else:
+        _write_around(page, size, around)
     page.blank()
     page.say(f"size.confidence-{size.confidence}", role="faint")
     return page.finish()
+
+
+def _write_around(page: Page, size: SizeResult, around: Around) -> None:
+    from envcheck.render.size_around import write_claims, write_load, write_source  # noqa: PLC0415  # as above
+
+    write_load(page, size, around)
+    _write_suggestion(page, size)
+    write_claims(page, around)
+    page.blank()
+    write_source(page, around.model)
 
 
 def write_shortage(page: Page, size: SizeResult) -> None:
@@ -46,9 +70,9 @@ def write_shortage(page: Page, size: SizeResult) -> None:
         page.write(page.catalogue.text(unknown), indent="    ", first="  - ")
 
 
-def write_account(page: Page, size: SizeResult, verbose: bool = False) -> None:
-    """The table of terms and the KV cache."""
-    _write_terms(page, size, verbose)
+def write_account(page: Page, size: SizeResult, verbose: bool = False, drawn: bool | None = None) -> None:
+    """The table of terms and the KV cache; `drawn` = with a bar, of more than ASCII's letters where true."""
+    _write_terms(page, size, verbose, drawn)
     _write_cache(page, size)
 
 
@@ -67,13 +91,23 @@ def _write_failure(page: Page, size: SizeResult) -> None:
         page.say("size.max-model-len", indent="  ", tokens=failure.max_model_len)
 
 
-def _write_terms(page: Page, size: SizeResult, verbose: bool) -> None:
+def _drawn(size: SizeResult) -> list[AccountLine]:
+    """The terms that are on the GPU together: those paid for, and graphs beside the budget."""
+    return [line for line in size.account if line.gib > 0 and (line.charged or line.term == "cuda_graphs")]
+
+
+def _write_terms(page: Page, size: SizeResult, verbose: bool, drawn: bool | None = None) -> None:
     """One line a term; what the budget does not pay for stands in brackets. `verbose` says below each where it comes from."""
     if not size.account:
         return
     terms = size.per_gpu_gib
     page.heading("size.terms", budget=_gib(terms.budget), total=_gib(terms.total))
     labels = [page.catalogue.say(f"size.term.{line.term}") for line in size.account]
+    if drawn is not None and terms.total:
+        parts = _drawn(size)
+        page.raw("  " + bar([part.gib for part in parts], terms.total, drawn))
+        shown = dict(zip(map(id, parts), marks(len(parts), drawn), strict=True))
+        labels = [f"{shown.get(id(line), ' ')} {label}" for line, label in zip(size.account, labels, strict=True)]
     widest = max(map(cells, labels))
     for label, line in zip(labels, size.account, strict=True):
         figure = _gib(line.gib) if line.charged else f"({_gib(line.gib)})"
@@ -114,6 +148,9 @@ def _write_cache(page: Page, size: SizeResult) -> None:
     _write_derivation(page, size, "bytes_per_token")
     if cache.max_concurrency is not None:
         page.say("size.concurrency", requests=cache.max_concurrency)
+    if cache.interval_gib is not None and cache.interval_gib[1] - cache.interval_gib[0] >= _WORTH_SAYING_GIB:
+        low, high = (max(0.0, bound) for bound in cache.interval_gib)
+        page.say("size.interval", role="faint", low=_gib(low), high=_gib(high))
 
 
 def _write_suggestion(page: Page, size: SizeResult) -> None:
@@ -125,9 +162,3 @@ def _write_suggestion(page: Page, size: SizeResult) -> None:
         page.raw("  " + serve_flag(name, value))
         if index < len(reasons):
             page.write(reasons[index], indent="      ", role="faint")
-
-
-def serve_flag(name: str, value: object) -> str:
-    """A serve argument as typed: `--max-model-len 8192`, a true switch without its value."""
-    flag = "--" + name.replace("_", "-")
-    return quote(flag) if value is True else f"{quote(flag)} {quote(str(value))}"

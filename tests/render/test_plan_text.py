@@ -13,6 +13,7 @@ from envcheck.model.text import Text
 from envcheck.render.catalogue import Catalogue
 from envcheck.render.check_text import View, check_text
 from envcheck.render.host_line import host_line
+from envcheck.render.jsonsize import Around
 from envcheck.render.plan_text import Doubt, plan_text, written_text
 from envcheck.render.probe_text import probe_text
 from envcheck.render.shell import serve_script
@@ -120,7 +121,7 @@ def test_unknown_says_why_and_what_to_type(report: CheckReport, host: HostReport
 
 
 def test_size_leads_to_what_fits_and_says_how_many_gpus_it_counts(size: SizeResult) -> None:
-    text = size_text(msgspec.structs.replace(size, verdict="does-not-fit"), "X", EN, note="Counted for one GPU.")
+    text = size_text(msgspec.structs.replace(size, verdict="does-not-fit"), "X", EN, around=Around(note="Counted for one GPU."))
     assert text.splitlines()[1:3] == ["  Counted for one GPU.", "  It fits with the serve arguments below."]
     assert size_text(size, "X", EN, brief=True) == "FITS: X\n"
 

@@ -2,44 +2,77 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
+import msgspec
 
 from envcheck.cli.asked import Common
 from envcheck.cli.options import SERVE_SETTINGS, common, own_options, said
-from envcheck.cli.output import json_out, schema_out, to_stdout
+from envcheck.cli.output import json_out, schema_out, speaks, to_stdout
 from envcheck.errors import ExitCode, UsageError
+from envcheck.model.budget import Suggestion
 
 if TYPE_CHECKING:
+    from envcheck.cli.sizing import Sized
     from envcheck.matrix.load import Matrix
     from envcheck.model.budget import SizeResult
     from envcheck.model.host import HostReport
     from envcheck.model.request import Request
+    from envcheck.render.jsonsize import Around
+
+
+class Typed(msgspec.Struct, frozen=True):
+    """The load as typed: requests at once, tokens of each, or None."""
+
+    requests: int | None
+    context: int | None
+
+    @property
+    def stated(self) -> bool:
+        """Whether a load was asked for."""
+        return self.requests is not None or self.context is not None
 
 
 @click.command("size", context_settings=SERVE_SETTINGS)
 @click.argument("words", nargs=-1, type=click.UNPROCESSED, metavar="MODEL [--SERVE-ARGUMENT VALUE]...")
 @click.option("--vllm", callback=said, metavar="SPEC", help="With this vLLM; otherwise the one that `envcheck` would choose.")
 @click.option("--gpu", callback=said, metavar="'NAME [xN]'", help="On these GPUs instead of this host's, e.g. 'NVIDIA A10 x2'.")
+@click.option("--concurrency", type=click.IntRange(1, 1 << 20), metavar="N", help="Find settings that serve N requests at the same time.")
+@click.option("--context", callback=said, metavar="TOKENS", help="Each request with so many tokens, prompt and answer; 8192 or 8K.")
+@click.option("--which-card", is_flag=True, help="Which GPU, and how many, the model and the load need.")
 @click.option("--explain", is_flag=True, help="Every figure with its formula, what goes into it, and where that was read.")
 @common()
-def command(asked: Common, words: tuple[str, ...], vllm: str | None, gpu: str | None, explain: bool) -> int:
+def command(asked: Common, words: tuple[str, ...], vllm: str | None, gpu: str | None, **options: Any) -> int:
     """Size a model (hub id or local folder). Arguments of `vllm serve` may follow it. Exit status 0 fits, 1 does not, 3 unknown."""
     if asked.schema:
-        from envcheck.render.jsonmodel import SIZE_SCHEMA, SizeOut
-
-        schema_out(SIZE_SCHEMA, SizeOut)
-        return int(ExitCode.READY)
+        return _schema(options["which_card"])
     from envcheck.cli.serve_args import parse_serve_args
+    from envcheck.cli.size_values import check_values, length_of
     from envcheck.cli.world import load_matrix
     from envcheck.model.request import Request
 
     if not words or words[0].startswith("-"):
         raise UsageError("error.model-first")
+    arguments = parse_serve_args(words[1:], own_options(command))
+    check_values(arguments)
+    context = options["context"]
+    load = Typed(options["concurrency"], length_of("--context", context) if context else None)
     matrix = load_matrix(asked)
-    request = Request(vllm=vllm, model=words[0], serve_args=parse_serve_args(words[1:], own_options(command)))
-    return _size(asked, request, matrix, _host(asked, gpu, matrix), explain)
+    request = Request(vllm=vllm, model=words[0], serve_args=arguments)
+    if options["which_card"]:
+        if gpu or asked.host:
+            raise UsageError("error.which-card-gpu")
+        return _which(asked, request, matrix, load)
+    return _size(asked, request, matrix, _host(asked, gpu, matrix), load, options["explain"])
+
+
+def _schema(cards: bool) -> int:
+    from envcheck.render.jsonmodel import SIZE_SCHEMA
+    from envcheck.render.jsonsize import CARDS_SCHEMA, CardsOut, SizeCommandOut
+
+    schema_out(CARDS_SCHEMA, CardsOut) if cards else schema_out(SIZE_SCHEMA, SizeCommandOut)
+    return int(ExitCode.READY)
 
 
 def _host(asked: Common, gpu: str | None, matrix: Matrix) -> HostReport:
@@ -59,29 +92,94 @@ def _unused(host: HostReport, request: Request, result: SizeResult) -> int:
     from envcheck.model.host import known
 
     spread = {"tensor_parallel_size", "pipeline_parallel_size", "data_parallel_size"} & {*request.serve_args, *result.suggested.serve_args}
-    count = len(known(host.gpus) or ())
-    return 0 if spread or count < 2 or result.verdict == "unknown" else count
+    gpus = known(host.gpus) or ()
+    count = len({gpu.name for gpu in gpus}) == 1 and not any(known(gpu.mig) for gpu in gpus) and len(gpus)
+    return 0 if spread or not count or count < 2 or result.verdict == "unknown" else count
 
 
-def _size(asked: Common, request: Request, matrix: Matrix, host: HostReport, explain: bool) -> int:
+def _size(asked: Common, request: Request, matrix: Matrix, host: HostReport, load: Typed, explain: bool) -> int:
     from envcheck.cli.answer import chosen_release, model_of
-    from envcheck.cli.memory import size
+    from envcheck.cli.exits import of_size
+    from envcheck.cli.memory import seen, size
+    from envcheck.cli.sizing import Sized
 
     spec = model_of(request, matrix, asked)
     release, engine = chosen_release(host, matrix, request)
+    host = seen(host)
     result = size(host, matrix, request, spec, release.version, engine, explain=explain)
+    around = _around(asked, Sized(host, matrix, request, spec, release, engine), result, load)
+    if load.stated and around.relief and around.relief.serve_args:
+        result = msgspec.structs.replace(result, suggested=Suggestion(around.relief.serve_args, around.relief.why))
     if asked.output == "json":
         from envcheck.render.jsonout import size_out
+        from envcheck.render.jsonsize import size_command_out
 
-        json_out(size_out(result, asked.catalogue))
+        json_out(size_command_out(size_out(result, asked.catalogue), around, asked.catalogue))
     else:
-        from envcheck.render.host_line import gpu_line
-        from envcheck.render.size_text import size_text
+        _print(asked, request, host, release.raw, result, around)
+    unserved = load.stated and around.relief is not None and not around.relief.served
+    return int(ExitCode.BLOCKED) if unserved else of_size(result.verdict)
 
-        catalogue = asked.catalogue
-        subject = catalogue.say("size.subject", model=request.model, gpus=gpu_line(host, catalogue), vllm=release.raw)
-        note = catalogue.say("size.one-of", count=spare) if (spare := _unused(host, request, result)) else ""
-        to_stdout(size_text(result, subject, catalogue, verbose=asked.verbose, brief=asked.quiet, note=note, paint=asked.paint))
-    from envcheck.cli.exits import of_size
 
-    return of_size(result.verdict)
+def _around(asked: Common, sized: Sized, result: SizeResult, typed: Typed) -> Around:
+    """What else is worth knowing: the load where one was stated or nothing fits; other ways to it only where it is not served."""
+    from envcheck.cli import sizing
+    from envcheck.render.jsonsize import Around
+
+    catalogue, question = asked.catalogue, sized.question()
+    relief, variants, cards = None, [], []
+    load = sizing.load_of(question, typed.requests, typed.context)
+    if typed.stated or result.verdict == "does-not-fit":
+        relief = sizing.relief_of(sized, question, load)
+    if relief is not None and not relief.asked_for:
+        variants = sizing.variants_of(sized, question, load)
+        cards = sizing.same_cards(sized, question, load)
+    failing = result.verdict == "does-not-fit" or (relief is not None and not relief.served)
+    note = catalogue.say("size.one-of", count=spare) if (spare := _unused(sized.host, sized.request, result)) and not relief else ""
+    return Around(
+        model=sized.spec,
+        vllm=sized.release.raw,
+        relief=relief,
+        findings=sized.findings(),
+        variants=tuple(variants),
+        cards=tuple(cards),
+        claims=tuple(sizing.claims_for(sized.matrix, result, sized.request.serve_args, catalogue)) if failing or asked.verbose else (),
+        stated=typed.stated,
+        note=note,
+        fancy=asked.lang == "en" and speaks("zh"),
+    )
+
+
+def _print(asked: Common, request: Request, host: HostReport, vllm: str, result: SizeResult, around: Around) -> None:
+    from envcheck.render.host_line import gpu_line
+    from envcheck.render.size_text import size_text
+
+    catalogue = asked.catalogue
+    subject = catalogue.say("size.subject", model=request.model, gpus=gpu_line(host, catalogue), vllm=vllm)
+    to_stdout(size_text(result, subject, catalogue, verbose=asked.verbose, brief=asked.quiet, paint=asked.paint, around=around))
+
+
+def _which(asked: Common, request: Request, matrix: Matrix, typed: Typed) -> int:
+    from envcheck.cli.answer import chosen_release, model_of
+    from envcheck.cli.memory import sizer_of
+    from envcheck.cli.sizing import Sized, load_of
+    from envcheck.cli.which_card import candidates
+    from envcheck.model.host import HostReport
+    from envcheck.sizing.cards_needed import cards_needed
+
+    spec = model_of(request, matrix, asked)
+    release, engine = chosen_release(HostReport(), matrix, request)
+    question = Sized(HostReport(), matrix, request, spec, release, engine).question()
+    load = load_of(question, typed.requests, typed.context)
+    known_cards = candidates(matrix, sizer_of(matrix), request, release)
+    found = sorted(cards_needed(question, load, known_cards), key=lambda card: (card.count, card.memory_gib, card.name))
+    if asked.output == "json":
+        from envcheck.render.jsonsize import cards_out
+
+        json_out(cards_out(spec, release.raw, load, found))
+    else:
+        from envcheck.render.page import Page
+        from envcheck.render.size_around import cards_text
+
+        to_stdout(cards_text(Page(asked.catalogue, asked.paint), spec, release.raw, load, found, asked.verbose))
+    return int(ExitCode.READY if found else ExitCode.BLOCKED)

@@ -1,0 +1,143 @@
+"""The inverse problem wired: a load on the command line, the settings that serve it, and what else would."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from envcheck.errors import UsageError
+from envcheck.model.finding import Finding, Severity
+from envcheck.model.host import HostReport
+from envcheck.model.relief import Load, Relief
+from envcheck.model.request import Request
+
+if TYPE_CHECKING:
+    from envcheck.matrix.load import Matrix
+    from envcheck.matrix.release import Release
+    from envcheck.model.budget import SizeResult
+    from envcheck.model.modelspec import ModelSpec
+    from envcheck.render.catalogue import Catalogue
+    from envcheck.render.jsonsize import ClaimOut, VariantOut
+    from envcheck.sizing.cards_needed import CardNeeded
+    from envcheck.sizing.question import Question
+
+# What is said of memory stands in the budget; what is said of the host's other faults, `check` says.
+_ABOUT_SERVING = (
+    *("parallel-size-invalid", "flag-value-invalid", "flag-not-in-release", "fp8-unsupported-gpu", "quantization-unsupported-gpu"),
+    *("gpu-too-old", "gpu-arch-not-in-vllm-build", "gpu-arch-not-in-torch-build", "model-unsupported-by-release"),
+)
+_KV_REFUSED = ("fp8-unsupported-gpu", "flag-value-invalid", "parallel-size-invalid")
+_QUANTIZED = ("awq", "gptq", "fp8", "nvfp4", "mxfp4", "int4", "int8", "w4a16", "w8a8")
+
+
+class Sized(msgspec.Struct, frozen=True):
+    """One model on one host with one release, ready for the questions around it."""
+
+    host: HostReport
+    matrix: Matrix
+    request: Request
+    spec: ModelSpec
+    release: Release
+    engine: str | None
+
+    def question(self, spec: ModelSpec | None = None) -> Question:
+        """The question of the memory model, for another model where one is given."""
+        from envcheck.cli.memory import seen, sizer_of
+        from envcheck.sizing.question import ask
+
+        sizer = sizer_of(self.matrix)
+        return ask(sizer.inputs(seen(self.host), self.request, spec or self.spec, self.release.version, self.engine), sizer.table)
+
+    def findings(self, arguments: Mapping[str, Any] | None = None) -> tuple[Finding, ...]:
+        """Errors about serving so, whatever the memory; with other serve arguments where they are given."""
+        return tuple(found for found in self._judged(arguments) if found.severity is Severity.ERROR and found.code in _ABOUT_SERVING)
+
+    def allowed(self, arguments: Mapping[str, Any]) -> bool:
+        """Whether release and GPU take a narrower KV cache and these ranks, as far as is known."""
+        if arguments.get("kv_cache_dtype") in (None, "auto") and "tensor_parallel_size" not in arguments:
+            return True
+        return not any(found.code in _KV_REFUSED and found.severity is not Severity.INFO for found in self._judged(arguments))
+
+    def _judged(self, arguments: Mapping[str, Any] | None) -> tuple[Finding, ...]:
+        from envcheck.cli.answer import informed
+        from envcheck.rules.check import judge
+
+        told = dict(self.request.serve_args if arguments is None else arguments)
+        asked = msgspec.structs.replace(informed(self.request, self.spec), serve_args=told, vllm=self.release.raw)
+        return judge(self.host, self.matrix, asked, remedies=False).findings
+
+
+def load_of(question: Question, requests: int | None, context: int | None) -> Load:
+    """The load asked for, else one request of the whole context. Raises UsageError for a longer one than the model takes."""
+    own = question.settings.context
+    if context is not None and context > own and question.dims.context and not question.settings.fit_context:
+        raise UsageError("error.context-longer", model=question.inputs.model or "?", own=own, tokens=context)
+    return Load(requests or 1, context or own)
+
+
+def relief_of(sized: Sized, question: Question, load: Load) -> Relief | None:
+    """The settings that serve a load best on this host."""
+    from envcheck.sizing.relief import relieve
+
+    return relieve(question, load, sized.allowed)
+
+
+def variants_of(sized: Sized, question: Question, load: Load) -> list[VariantOut]:
+    """Quantized variants of the model that the catalogue names, on the same GPUs under the same load."""
+    from envcheck.cli.memory import known_spec
+    from envcheck.model.units import gib
+    from envcheck.render.jsonsize import VariantOut
+
+    whole, found = question.weights(question.stages[0]), []
+    for name in _variant_names(sized.matrix, sized.spec.name):
+        asked = msgspec.structs.replace(sized.request, model=name, model_config=None)
+        spec = known_spec(asked, sized.matrix)
+        there = msgspec.structs.replace(sized, request=asked, spec=spec) if spec else None
+        if there is None or there.findings():
+            continue
+        other = there.question()
+        relief, weights = relief_of(there, other, load), other.weights(other.stages[0])
+        if relief is None or weights is None or whole is None:
+            continue
+        figures = round(gib(weights), 2), round(gib(whole - weights), 2)
+        found.append(VariantOut(name, *figures, relief.served, relief.requests, relief.serve_args))
+    return found
+
+
+def _variant_names(matrix: Matrix, name: str) -> list[str]:
+    """Catalogue names that are this one's with a quantization behind it."""
+    base = name.rpartition("/")[2].lower()
+    names = []
+    for other in matrix.models:
+        tail = other.rpartition("/")[2].lower()
+        rest = tail.removeprefix(base)
+        if rest != tail and rest.startswith("-") and any(word in _QUANTIZED for word in rest.strip("-").split("-")):
+            names.append(other)
+    return names
+
+
+def same_cards(sized: Sized, question: Question, load: Load) -> list[CardNeeded]:
+    """How many of the host's own card serve the load with nothing given up; empty where no number up to those of one host does."""
+    from envcheck.model.units import gib
+    from envcheck.sizing.cards_needed import CardNeeded, fewest
+
+    card = question.inputs.card
+    found = fewest(question, load)
+    if found is None or question.total is None or found[0] <= (card.count or 1):
+        return []
+    model = sized.matrix.gpu(card.name)
+    return [CardNeeded(card.name or "GPU", found[0], round(gib(question.total), 1), bool(model and model.mainland_variant), found[1])]
+
+
+def claims_for(matrix: Matrix, size: SizeResult, arguments: Mapping[str, Any], catalogue: Catalogue) -> list[ClaimOut]:
+    """What is often advised against this failure, or about these arguments, and is not so."""
+    from envcheck.render.claims import claim_out
+    from envcheck.rules.memory import CODES
+
+    code = CODES[size.failure.kind] if size.failure else None
+    flags = {"--" + name.replace("_", "-") for name in arguments}
+    asked = [claim for claim in matrix.claims if flags & set(claim.words)]
+    failing = [claim for claim in matrix.claims if code in claim.codes and claim not in asked]
+    return [claim_out(claim, catalogue) for claim in (*failing, *asked)]

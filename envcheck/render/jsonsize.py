@@ -1,0 +1,161 @@
+"""The JSON of `envcheck size`: the memory budget, and what was found around it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from envcheck.model.finding import Finding
+from envcheck.model.modelspec import ModelSpec
+from envcheck.model.relief import Load, Relief, ReliefStep
+from envcheck.render.catalogue import Catalogue
+from envcheck.render.claims import ClaimOut
+from envcheck.render.jsonmodel import FindingOut, SizeOut
+from envcheck.render.jsonout import findings_out
+from envcheck.sizing.cards_needed import CardNeeded
+
+CARDS_SCHEMA = "envcheck.size-cards/1"
+
+
+class ModelOut(msgspec.Struct, frozen=True):
+    """Where a model's facts were read; `basis` = what the configuration rests on, `unverified` = nobody read the published file."""
+
+    name: str
+    kind: str
+    place: str
+    basis: str | None
+    weights_basis: str | None
+
+
+class StepOut(msgspec.Struct, frozen=True):
+    """One lever: GiB that it frees on a GPU, and the state once it and those before are set."""
+
+    lever: str
+    argument: str
+    value: Any
+    frees_gib: float
+    kv_gib: float
+    tokens: int
+    requests: float
+    missing_gib: float
+    why: str
+
+
+class ReliefOut(msgspec.Struct, frozen=True):
+    """How the load is served; `requests` of its context held at once with `serve_args`."""
+
+    asked_for: bool
+    served: bool
+    requests: float
+    missing_gib: float
+    steps: list[StepOut]
+    serve_args: dict[str, Any]
+    why: list[str]
+
+
+class VariantOut(msgspec.Struct, frozen=True):
+    """A quantized variant of the model from the catalogue, on the same GPUs under the same load."""
+
+    model: str
+    weights_gib: float | None
+    frees_gib: float | None
+    served: bool
+    requests: float
+    serve_args: dict[str, Any]
+
+
+class CardOut(msgspec.Struct, frozen=True):
+    """So many of a card serve the load with these arguments; `memory_gib` of one, as CUDA reports it."""
+
+    name: str
+    count: int
+    memory_gib: float
+    mainland_variant: bool
+    requests: float
+    serve_args: dict[str, Any]
+
+
+class Around(msgspec.Struct, frozen=True):
+    """What stands around a budget: the load's relief, findings that stop the server whatever its memory, and ways to more room.
+
+    `stated` = the load was asked for; `note` = a finished sentence for below the verdict; `fancy` = the bar may be drawn with other letters
+    than ASCII's.
+    """
+
+    model: ModelSpec | None = None
+    vllm: str | None = None
+    relief: Relief | None = None
+    findings: tuple[Finding, ...] = ()
+    variants: tuple[VariantOut, ...] = ()
+    cards: tuple[CardNeeded, ...] = ()
+    claims: tuple[ClaimOut, ...] = ()
+    stated: bool = False
+    note: str = ""
+    fancy: bool = False
+
+
+class SizeCommandOut(SizeOut, frozen=True):
+    """The answer of `envcheck size`; `cards` = how many more of the same card would serve it, `claims` = advice that does nothing here."""
+
+    vllm: str | None = None
+    model: ModelOut | None = None
+    load: Load | None = None
+    relief: ReliefOut | None = None
+    findings: list[FindingOut] = []
+    variants: list[VariantOut] = []
+    cards: list[CardOut] = []
+    claims: list[ClaimOut] = []
+
+
+class CardsOut(msgspec.Struct, frozen=True):
+    """The answer of `envcheck size --which-card`: cards that serve the load, the fewest and smallest first."""
+
+    schema: str
+    vllm: str
+    model: ModelOut
+    load: Load
+    cards: list[CardOut]
+
+
+def size_command_out(size: SizeOut, around: Around, catalogue: Catalogue) -> SizeCommandOut:
+    """The budget with what stands around it."""
+    told = {name: getattr(size, name) for name in SizeOut.__struct_fields__}
+    return SizeCommandOut(
+        **told,
+        vllm=around.vllm,
+        model=model_out(around.model) if around.model else None,
+        load=around.relief.load if around.relief else None,
+        relief=_relief(around.relief, catalogue) if around.relief else None,
+        findings=findings_out(around.findings, catalogue),
+        variants=list(around.variants),
+        cards=[card_out(card) for card in around.cards],
+        claims=list(around.claims),
+    )
+
+
+def cards_out(model: ModelSpec, vllm: str, load: Load, cards: Sequence[CardNeeded]) -> CardsOut:
+    """Cards that serve a load."""
+    return CardsOut(CARDS_SCHEMA, vllm, model_out(model), load, [card_out(card) for card in cards])
+
+
+def model_out(model: ModelSpec) -> ModelOut:
+    """Where a model's facts were read."""
+    return ModelOut(model.name, model.source.kind, model.source.place, model.source.basis, model.weights_basis)
+
+
+def card_out(card: CardNeeded) -> CardOut:
+    """A card that serves a load."""
+    return CardOut(card.name, card.count, card.memory_gib, card.mainland, card.relief.requests, card.relief.serve_args)
+
+
+def _relief(relief: Relief, catalogue: Catalogue) -> ReliefOut:
+    why = [catalogue.text(text) for text in relief.why]
+    steps = [_step(step, catalogue) for step in relief.steps]
+    return ReliefOut(relief.asked_for, relief.served, relief.requests, relief.missing_gib, steps, relief.serve_args, why)
+
+
+def _step(step: ReliefStep, catalogue: Catalogue) -> StepOut:
+    state = (step.frees_gib, step.kv_gib, step.tokens, step.requests, step.missing_gib)
+    return StepOut(step.lever, step.argument, step.value, *state, catalogue.text(step.why))
