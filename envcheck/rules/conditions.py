@@ -71,6 +71,11 @@ def driver(situation: Situation) -> bool:
     return known(situation.host.driver) is not None
 
 
+def without_driver(situation: Situation) -> bool:
+    """GPUs are known, and that there is no driver."""
+    return bool(situation.gpus) and situation.host.driver is None
+
+
 def log(situation: Situation) -> bool:
     """The kernel's log was read."""
     return known(situation.host.kernel_log) is not None

@@ -34,6 +34,12 @@ def presence(situation: Situation, matrix: Matrix) -> Iterator[Finding]:
         yield error("no-gpu", variant, remedies=(*_started_with(situation), remedy("hardware", "get-gpu")))
 
 
+def no_driver(situation: Situation, matrix: Matrix) -> Iterator[Finding]:
+    """GPUs that are stated, on a host whose driver is stated to be absent."""
+    if situation.host.driver is None and situation.usable_gpus and not situation.wsl:
+        yield not_loaded(situation, matrix, len(situation.usable_gpus))
+
+
 def _started_with(situation: Situation) -> Iterator[Remedy]:
     """A container is given its GPUs when it is started."""
     if in_container(situation):

@@ -68,6 +68,7 @@ HOST_RULES = (
         ),
         ("gpus", "accelerators", "pci.devices", "kernel_modules", "kernel_log.events", "secure_boot", "driver", "container.kind"),
     ),
+    Rule("presence.no_driver", when.without_driver, ("driver-not-loaded",), ("driver", "gpus")),
     Rule("gpus.kinds", when.accelerator, ("non-nvidia-accelerator", "jetson-needs-special-build"), ("gpus", "accelerators")),
     Rule("mixed.mixed", when.different_gpus, ("mixed-gpus",), ("gpus", "packages.vllm")),
     Rule(
