@@ -95,7 +95,7 @@ def _lost(command: Command, told: dict[str, Any]) -> list[str]:
     return [
         f"{field}: {by_field[field]} became {made[field]} in the configuration"
         for field in KEPT
-        if by_field.get(field, made[field]) != made[field]
+        if field in by_field and by_field[field] != made[field]
     ]
 
 
