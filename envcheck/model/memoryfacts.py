@@ -248,6 +248,7 @@ class Spread(MemoryRecord, frozen=True, kw_only=True):
     kinds: list[ModelKind] = []
     gpus: list[str] = []
     ranks: int = 1
+    interconnect: Interconnect | None = None
     runner: Runner | None = None
     unified: bool = False
 

@@ -10,6 +10,7 @@ import msgspec
 from envcheck.model.memoryfacts import ModelKind, Spread
 from envcheck.model.units import GIB
 from envcheck.sizing.budget import RankBudget
+from envcheck.sizing.card import interconnect
 from envcheck.sizing.fields import flag
 from envcheck.sizing.peaks import sampler_record
 from envcheck.sizing.question import Question
@@ -75,6 +76,7 @@ def _fits(question: Question, record: Spread) -> bool:
         and record.runner in (None, question.runner)
         and record.ranks <= question.settings.tensor_ranks
         and record.unified <= question.inputs.card.unified
+        and record.interconnect in (None, interconnect(question.inputs.card))
         and (not record.gpus or any(part in name for part in record.gpus))
     )
 

@@ -54,7 +54,7 @@ def verdict(question: Question, found: Outcome | None) -> SizeVerdict:
     free, told = free_bytes(question, first.total)
     context = context_bytes(question.inputs.card, first.total, 1, question.rules.facts)
     doubtful = told and question.rules.accounting.free_memory_check and free - context < first.budget
-    low, _ = kv_interval(question, first)
+    low = min(kv_interval(question, rank)[0] for rank in found.ranks)
     least = found.pool.block_bytes if question.settings.fit_context else found.pool.request_bytes(question.settings.context)
     return "tight" if doubtful or low < least or found.margin < noise_bytes(question) else "fits"
 
