@@ -77,10 +77,10 @@ def upgrade(
     new: Release,
     card: Card,
     serve_args: Mapping[str, Any],
-    architectures: tuple[str, ...] = (),
+    architectures: tuple[str, ...] | None = None,
     quantization: str | None = None,
 ) -> Upgrade:
-    """The difference between two releases on a card, for a command line and a model's architectures and quantization method.
+    """The difference between two releases on a card, for a command line and a model; `architectures` None = no model is asked about.
 
     Sources: the matrix's records.
     """
@@ -181,10 +181,12 @@ def _models(matrix: Matrix, old: Release, new: Release) -> tuple[tuple[str, ...]
     return tuple(sorted(before - after)), tuple(sorted(after - before))
 
 
-def _model(matrix: Matrix, new: Release, architectures: tuple[str, ...]) -> Text | None:
+def _model(matrix: Matrix, new: Release, architectures: tuple[str, ...] | None) -> Text | None:
     """What becomes of a model: still served, gone with its last release, or not there yet with its first."""
-    if not architectures:
+    if architectures is None:
         return None
+    if not architectures:
+        return Text("upgrade.model-untold", {"vllm": new.raw})
     name, knowledge = architectures[0][:80], matrix.knowledge
     if any(knowledge.knows(one, new.version) for one in architectures):
         return Text("upgrade.model-known", {"architecture": name, "vllm": new.raw})

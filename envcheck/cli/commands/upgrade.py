@@ -76,8 +76,10 @@ def _findings(host: HostReport, matrix: Matrix, after: Release) -> list[Finding]
     return [one for one in found if one.severity is not Severity.INFO and one.code != "release-vulnerable"]
 
 
-def _architectures(spec: ModelSpec | None) -> tuple[str, ...]:
-    named = spec.config.get("architectures") if spec else None
+def _architectures(spec: ModelSpec | None) -> tuple[str, ...] | None:
+    if spec is None:
+        return None
+    named = spec.config.get("architectures")
     return tuple(name for name in named if isinstance(name, str)) if isinstance(named, list) else ()
 
 
