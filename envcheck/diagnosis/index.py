@@ -12,7 +12,7 @@ from envcheck.diagnosis.template import Template, Value, template
 from envcheck.matrix.load import Matrix
 from envcheck.matrix.signatures import Signature
 
-# A line is looked at where it holds one of these; every template of the matrix does, which a test checks. Looking for one takes half a
+# A line is looked at where it holds one of these, or the word by which a template without any is found. Looking for one takes half a
 # millisecond a MiB, so that of a long log only the first few are looked for: what Python, a shell and a kernel say of a failure holds one.
 CORE = (b"rror", b"ailed", b"xception", b"fatal", b"illed", b"annot", b"imed out", b"enied", b"WARN ", b"not found")
 PICKS = (
@@ -56,11 +56,15 @@ class Index:
                 often[word] = often.get(word, 0) + 1
         self._by_word: dict[str, list[Known]] = {}
         quiet: set[bytes] = set()
+        more: set[bytes] = set()
         for one in known:
             word = min(words_of(one.template), key=lambda word: _dearness(word, often))
             self._by_word.setdefault(word, []).append(one)
             if one.signature.warns:
                 quiet.add(word.encode())
+            if not any(picked(literal) for literal in one.template.literals):
+                more.add(word.encode())
+        self.picks = (*PICKS, *sorted(more))
         self.quiet = tuple(sorted(quiet))  # words of those that count at the level of information or a warning too
 
     def fits(self, line: str) -> Iterator[Fit]:

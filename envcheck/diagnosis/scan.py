@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 
 import msgspec
 
-from envcheck.diagnosis.index import CORE, PICKS, Fit, Index
+from envcheck.diagnosis.index import CORE, Fit, Index
 from envcheck.matrix.signatures import Signature
 
 _LONGEST = 4096  # bytes of a line that are looked at
@@ -74,7 +74,7 @@ class Scanner:
         """Whole lines."""
         number, counted = self.scan.lines, 0
         self._bytes += len(data)
-        for start, end in _picked(data, PICKS if self._bytes <= _EVERY_PICK else CORE):
+        for start, end in _picked(data, self._index.picks if self._bytes <= _EVERY_PICK else CORE):
             number += data.count(b"\n", counted, start)
             counted = start
             self._line(data, start, end, number + 1)

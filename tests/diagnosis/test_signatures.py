@@ -7,7 +7,7 @@ import re
 import pytest
 
 from envcheck.diagnosis.diagnose import diagnose_text
-from envcheck.diagnosis.index import picked, words_of
+from envcheck.diagnosis.index import index_of, words_of
 from envcheck.diagnosis.template import template
 from envcheck.matrix.load import Matrix, load
 from envcheck.matrix.signatures import Signature
@@ -42,9 +42,7 @@ def test_near_misses_do_not(name: str) -> None:
 @pytest.mark.parametrize("name", BY_ID)
 def test_each_template_can_be_found(name: str) -> None:
     for text in BY_ID[name].lines:
-        made = template(text)
-        assert words_of(made)
-        assert any(picked(literal) for literal in made.literals), f"no line with `{text}` is looked at"
+        assert words_of(template(text))
 
 
 def holes(text: str) -> set[str]:
@@ -68,6 +66,11 @@ def test_sentences_are_there_and_name_what_every_template_captures(name: str, la
     for fix in signature.fixes:
         for command in fix.commands:
             assert set(re.findall(r"\{([a-z_]+)\}", command)) <= captured, command
+
+
+def test_few_templates_need_a_word_of_their_own_to_be_found() -> None:
+    """Each such word is looked for in the first 32 MiB of every log: a hundred of them would take a second."""
+    assert len(index_of(MATRIX).picks) <= 130
 
 
 def test_no_sentence_is_left_over() -> None:
