@@ -113,6 +113,9 @@ def _defaults(move: Move) -> Iterator[Text]:
         before, after = move.before.get(setting), move.after.get(setting)
         if before != after and None not in (before, after) and flag not in move.given:
             yield Text(f"upgrade.step-{setting.replace('_', '-')}", {"before": before, "after": after})
+    unknown = [name for name in ("max_num_seqs", "max_num_batched_tokens") if None in (move.before.get(name, ""), move.after.get(name, ""))]
+    if unknown:
+        yield Text("upgrade.step-unknown", {"settings": ", ".join(unknown)})
     for setting in ("chunked_prefill", "prefix_caching", "async_scheduling"):
         if not move.before.get(setting) and move.after.get(setting) and "--enable-" + setting.replace("_", "-") not in move.given:
             yield Text(f"upgrade.step-{setting.replace('_', '-')}")

@@ -210,6 +210,12 @@ def test_v1_to_v1_only_what_changes() -> None:
     assert _steps(_upgrade("0.17.1", "0.18.1")) == []
 
 
+def test_a_card_of_unknown_memory_is_said_to_be_one() -> None:
+    found = _upgrade("0.8.5", "0.11.0", "NVIDIA A100")  # of 40 or of 80 GiB
+    assert found.steps[_steps(found).index("unknown")].params["settings"] == "max_num_seqs, max_num_batched_tokens"
+    assert "unknown" not in _steps(_upgrade("0.8.5", "0.11.0", A100))
+
+
 def test_a_card_below_80() -> None:
     assert _steps(_upgrade("0.6.6", "0.9.2", "Tesla T4"))[0] == "gpu-v0"
     assert _steps(_upgrade("0.10.2", "0.20.0", "Tesla V100-PCIE-16GB"))[0] == "gpu-refused"
