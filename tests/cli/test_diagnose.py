@@ -1,0 +1,136 @@
+"""`envcheck diagnose`: files and pipes, forms of answer, exit status, following a log."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+Run = Callable[..., tuple[int, str, str]]
+Process = Callable[..., subprocess.CompletedProcess[bytes]]
+CAUSE = "RuntimeError: The NVIDIA driver on your system is too old (found version 11040). Please update your GPU driver.\n"
+HEALTHY = "INFO 11-30 17:00:01 [api_server.py:1] Starting vLLM API server on http://127.0.0.1:8000\n" * 3
+STRANGE = 'Traceback (most recent call last):\n  File "x.py", line 1, in <module>\nflurble.FlurbleError: the snark was a boojum\n'
+
+
+def written(path: Path, text: str) -> str:
+    path.write_text(text, encoding="utf-8")
+    return str(path)
+
+
+@pytest.mark.parametrize(("text", "status"), [(CAUSE, 1), (HEALTHY, 0), (STRANGE, 3), ("", 0)])
+def test_the_status_says_whether_a_cause_was_found(envcheck: Run, tmp_path: Path, text: str, status: int) -> None:
+    assert envcheck("diagnose", written(tmp_path / "log", text))[0] == status
+
+
+def test_the_answer_names_the_cause_its_line_and_what_to_do(envcheck: Run, tmp_path: Path) -> None:
+    _, out, err = envcheck("diagnose", written(tmp_path / "log", HEALTHY + CAUSE))
+    assert "[driver-too-old-for-cuda]" in out.splitlines()[0]
+    assert "line 4:" in out
+    assert "found version" in out
+    assert "->" in out
+    assert err == ""
+    assert all(len(line) <= 80 for line in out.splitlines())
+
+
+def test_the_same_in_chinese(envcheck: Run, tmp_path: Path) -> None:
+    _, out, _ = envcheck("diagnose", "--lang", "zh", written(tmp_path / "log", CAUSE))
+    assert "第 1 行" in out
+    assert "驱动" in out
+
+
+def test_quiet_is_the_cause_alone(envcheck: Run, tmp_path: Path) -> None:
+    _, out, _ = envcheck("diagnose", "-q", written(tmp_path / "log", CAUSE))
+    assert "[driver-too-old-for-cuda]" in out
+    assert "->" not in out
+
+
+def test_what_is_not_understood_is_said_with_the_lines_that_say_the_most(envcheck: Run, tmp_path: Path) -> None:
+    status, out, _ = envcheck("diagnose", written(tmp_path / "log", HEALTHY + STRANGE))
+    assert status == 3
+    assert "the snark was a boojum" in out
+    assert "line 6:" in out
+
+
+def test_json_is_of_its_schema(envcheck: Run, tmp_path: Path) -> None:
+    name = written(tmp_path / "log", HEALTHY + CAUSE)
+    answer = json.loads(envcheck("diagnose", "--json", name)[1])
+    schema: dict[str, Any] = json.loads(envcheck("diagnose", "--schema")[1])
+    assert answer["schema"] == "envcheck.diagnosis/1"
+    assert answer["status"] == "cause"
+    assert answer["causes"][0]["line"] == {"number": 4, "text": CAUSE.rstrip("\n")}
+    assert answer["causes"][0]["evidence"]["cuda"] == 11040
+    assert "envcheck.diagnosis/1" in json.dumps(schema)
+
+
+def test_markdown_cannot_be_broken_out_of(envcheck: Run, tmp_path: Path) -> None:
+    text = CAUSE.rstrip("\n") + " ```` </details> <script> [x](http://x)\n"
+    _, out, _ = envcheck("diagnose", "--format", "markdown", written(tmp_path / "log", text))
+    fences = [line for line in out.splitlines() if line and set(line) == {"`"}]
+    assert len(fences) == 2
+    assert len(fences[0]) == 5
+    before = out.split(fences[0])[0]
+    assert "<script>" not in before
+
+
+def test_several_files_gzip_and_a_pipe_are_one_log(process: Process, tmp_path: Path) -> None:
+    packed = tmp_path / "b.gz"
+    packed.write_bytes(gzip.compress(CAUSE.encode()))
+    plain = written(tmp_path / "a", HEALTHY.rstrip("\n"))
+    done = process("diagnose", "--json", plain, str(packed))
+    assert json.loads(done.stdout)["causes"][0]["line"]["number"] == 4
+    assert done.returncode == 1
+    piped = process("diagnose", "--json", "-", input=packed.read_bytes())
+    assert json.loads(piped.stdout)["causes"][0]["code"] == "driver-too-old-for-cuda"
+
+
+def test_what_cannot_be_read_is_a_usage_error_that_says_what_to_type(envcheck: Run, tmp_path: Path) -> None:
+    status, _, err = envcheck("diagnose", str(tmp_path / "none"))
+    assert status == 2
+    assert "none" in err
+    strange = tmp_path / "log.zst"
+    strange.write_bytes(b"\x28\xb5\x2f\xfd" + b"x" * 50)
+    status, _, err = envcheck("diagnose", str(strange))
+    assert status == 2
+    assert "zstd -dc" in err
+    assert envcheck("diagnose", str(tmp_path))[0] == 3
+    assert envcheck("diagnose", "-f", "a", "b")[0] == 2
+
+
+def test_a_log_is_followed_as_it_grows(processes: None, tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    log.write_text(HEALTHY, encoding="utf-8")
+    with subprocess.Popen(
+        [sys.executable, "-m", "envcheck", "diagnose", "-q", "-f", str(log)], stdout=subprocess.PIPE, cwd=Path(__file__).parents[2]
+    ) as child:
+        try:
+            assert child.stdout is not None
+            time.sleep(1)
+            with log.open("a", encoding="utf-8") as more:
+                more.write(CAUSE)
+            assert b"driver-too-old-for-cuda" in child.stdout.readline()
+        finally:
+            child.terminate()
+
+
+def test_a_batch_answers_for_a_log_alone_and_with_its_host(envcheck: Run, tmp_path: Path) -> None:
+    host = {"driver": {"version": "470.161.03"}, "gpus": [{"name": "Tesla T4", "compute_capability": "7.5"}]}
+    lines = [
+        {"id": 1, "log": CAUSE, "want": ["diagnose"]},
+        {"id": 2, "log": HEALTHY, "want": ["diagnose"]},
+        {"id": 3, "log": STRANGE, "want": ["diagnose"]},
+        {"id": 4, "log": CAUSE, "host": host, "want": ["check", "diagnose"]},
+    ]
+    name = written(tmp_path / "in", "".join(json.dumps(line) + "\n" for line in lines))
+    answers = [json.loads(line) for line in envcheck("batch", name)[1].splitlines()]
+    assert [answer["verdict"] for answer in answers] == ["blocked", "ready", "unknown", "blocked"]
+    assert answers[0]["findings"] == [{"code": "driver-too-old-for-cuda", "severity": "error", "origin": "log"}]
+    assert answers[3]["findings"][0]["code"] == "driver-too-old-for-cuda"
+    assert [found["code"] for found in answers[3]["findings"]].count("driver-too-old-for-cuda") == 1
