@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 # The x of a number is small and touches the number or stands alone: `GTX 1080` and `rtx 4090` are names.
 _COUNTED = re.compile(r"(?:(?P<before>\d{1,3})\s*x\s+)?(?P<name>.+?)(?:(?:\s+[x×*]\s*|[x×*])(?P<after>\d{1,3}))?")
 _MOST = 64
+_WITH_ECC = 0.93  # of the memory that is sold, NVML shows so much where error correction takes its part
 
 
 def host_of_cards(text: str, matrix: Matrix) -> HostReport:
@@ -35,12 +36,17 @@ def host_of_cards(text: str, matrix: Matrix) -> HostReport:
     return HostReport(gpus=[_gpu(model, index) for index in range(count)])
 
 
+def shown_mib(model: GpuModel) -> int | None:
+    """MiB as NVML shows them; of a card that nobody measured, what is sold, less what error correction may take."""
+    return model.memory_mib or int((model.memory_gb or 0) * 1024 * _WITH_ECC) or None
+
+
 def _gpu(model: GpuModel, index: int) -> Gpu:
     return Gpu(
         index=index,
         name=model.name,
         compute_capability=model.compute_capability,
-        memory_mib=float(model.memory_mib) if model.memory_mib else UNSET,
+        memory_mib=float(memory) if (memory := shown_mib(model)) else UNSET,
         unified_memory=model.unified_memory,
     )
 

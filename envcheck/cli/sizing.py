@@ -10,7 +10,7 @@ import msgspec
 from envcheck.errors import UsageError
 from envcheck.model.finding import Finding, Severity
 from envcheck.model.host import HostReport
-from envcheck.model.relief import Load, Relief
+from envcheck.model.relief import CardNeeded, Load, Relief
 from envcheck.model.request import Request
 
 if TYPE_CHECKING:
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from envcheck.model.budget import SizeResult
     from envcheck.model.modelspec import ModelSpec
     from envcheck.render.catalogue import Catalogue
-    from envcheck.render.jsonsize import ClaimOut, VariantOut
-    from envcheck.sizing.cards_needed import CardNeeded
+    from envcheck.render.claims import ClaimOut
+    from envcheck.render.size_parts import VariantOut
     from envcheck.sizing.question import Question
 
 # What is said of memory stands in the budget; what is said of the host's other faults, `check` says.
@@ -52,7 +52,9 @@ class Sized(msgspec.Struct, frozen=True):
 
     def findings(self, arguments: Mapping[str, Any] | None = None) -> tuple[Finding, ...]:
         """Errors about serving so, whatever the memory; with other serve arguments where they are given."""
-        return tuple(found for found in self._judged(arguments) if found.severity is Severity.ERROR and found.code in _ABOUT_SERVING)
+        return tuple(
+            found for found in self._judged(arguments, remedies=True) if found.severity is Severity.ERROR and found.code in _ABOUT_SERVING
+        )
 
     def allowed(self, arguments: Mapping[str, Any]) -> bool:
         """Whether release and GPU take a narrower KV cache and these ranks, as far as is known."""
@@ -60,13 +62,13 @@ class Sized(msgspec.Struct, frozen=True):
             return True
         return not any(found.code in _KV_REFUSED and found.severity is not Severity.INFO for found in self._judged(arguments))
 
-    def _judged(self, arguments: Mapping[str, Any] | None) -> tuple[Finding, ...]:
+    def _judged(self, arguments: Mapping[str, Any] | None, *, remedies: bool = False) -> tuple[Finding, ...]:
         from envcheck.cli.answer import informed
         from envcheck.rules.check import judge
 
         told = dict(self.request.serve_args if arguments is None else arguments)
         asked = msgspec.structs.replace(informed(self.request, self.spec), serve_args=told, vllm=self.release.raw)
-        return judge(self.host, self.matrix, asked, remedies=False).findings
+        return judge(self.host, self.matrix, asked, remedies=remedies).findings
 
 
 def load_of(question: Question, requests: int | None, context: int | None) -> Load:
@@ -88,7 +90,7 @@ def variants_of(sized: Sized, question: Question, load: Load) -> list[VariantOut
     """Quantized variants of the model that the catalogue names, on the same GPUs under the same load."""
     from envcheck.cli.memory import known_spec
     from envcheck.model.units import gib
-    from envcheck.render.jsonsize import VariantOut
+    from envcheck.render.size_parts import VariantOut
 
     whole, found = question.weights(question.stages[0]), []
     for name in _variant_names(sized.matrix, sized.spec.name):
@@ -121,7 +123,7 @@ def _variant_names(matrix: Matrix, name: str) -> list[str]:
 def same_cards(sized: Sized, question: Question, load: Load) -> list[CardNeeded]:
     """How many of the host's own card serve the load with nothing given up; empty where no number up to those of one host does."""
     from envcheck.model.units import gib
-    from envcheck.sizing.cards_needed import CardNeeded, fewest
+    from envcheck.sizing.cards_needed import fewest
 
     card = question.inputs.card
     found = fewest(question, load)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from envcheck.cli.cards import shown_mib
 from envcheck.model.finding import Severity
 
 if TYPE_CHECKING:
@@ -16,8 +17,7 @@ if TYPE_CHECKING:
     from envcheck.sizing.request import Sizer
 
 _KINDS = ("data-center", "consumer")
-_LEAST_GB = 16  # smaller ones are no cards that anybody takes for serving
-_WITH_ECC = 0.93  # of the memory that is sold, NVML shows so much where error correction takes its part
+_LEAST_MIB = 15_000  # smaller ones are no cards that anybody takes for serving
 _SORT = re.compile(r"(?:NVIDIA|Tesla)\s+(?:GeForce\s+)?((?:RTX|GTX|TITAN)\b.*|[A-Z]{1,3}\d+[A-Za-z]*(?:-3e)?)")
 
 
@@ -26,8 +26,8 @@ def candidates(matrix: Matrix, sizer: Sizer, request: Request, release: Release)
     runs: dict[str, bool] = {}
     found: dict[tuple[str, int], tuple[Card, bool]] = {}
     for model in sorted(matrix.gpus, key=lambda gpu: (gpu.memory_mib is None, len(gpu.name))):
-        memory = _mib(model)
-        if model.kind not in _KINDS or memory is None or model.unified_memory:
+        memory = shown_mib(model)
+        if model.kind not in _KINDS or memory is None or memory < _LEAST_MIB or model.unified_memory:
             continue
         capability = model.compute_capability
         if capability not in runs:
@@ -37,12 +37,6 @@ def candidates(matrix: Matrix, sizer: Sizer, request: Request, release: Release)
         if runs[capability] and key not in found:
             found[key] = (_card(sizer, model, memory), model.mainland_variant)
     return sorted(found.values(), key=lambda entry: (entry[0].nvml_bytes or 0, entry[0].name))
-
-
-def _mib(model: GpuModel) -> int | None:
-    """MiB as NVML shows them; of a card that nobody measured, what is sold, less what error correction may take."""
-    sold = model.memory_mib or int((model.memory_gb or 0) * 1024 * _WITH_ECC)
-    return sold if sold >= _LEAST_GB * 1024 * _WITH_ECC else None
 
 
 def _card(sizer: Sizer, model: GpuModel, memory: int) -> Card:

@@ -10,6 +10,8 @@ from envcheck.model.text import Text
 
 Lever = Literal["sequences", "context", "utilization", "video", "batch", "kv-dtype", "tensor-parallel", "dtype", "eager"]
 
+COUNTS = (1, 2, 4, 8)  # cards of one host, as they are sold and rented
+
 
 class Load(msgspec.Struct, frozen=True):
     """`requests` at the same time, each of `context` tokens, prompt and answer together."""
@@ -51,3 +53,13 @@ class Relief(msgspec.Struct, frozen=True):
     steps: list[ReliefStep]
     serve_args: dict[str, Any]
     why: list[Text]
+
+
+class CardNeeded(msgspec.Struct, frozen=True):
+    """`count` of a card serve the load with the settings of `relief`; `memory_gib` of one as CUDA reports it."""
+
+    name: str
+    count: int
+    memory_gib: float
+    mainland: bool
+    relief: Relief

@@ -7,14 +7,13 @@ from typing import Any
 
 import msgspec
 
-from envcheck.model.finding import Finding
 from envcheck.model.modelspec import ModelSpec
-from envcheck.model.relief import Load, Relief, ReliefStep
+from envcheck.model.relief import CardNeeded, Load, Relief, ReliefStep
 from envcheck.render.catalogue import Catalogue
 from envcheck.render.claims import ClaimOut
 from envcheck.render.jsonmodel import FindingOut, SizeOut
 from envcheck.render.jsonout import findings_out
-from envcheck.sizing.cards_needed import CardNeeded
+from envcheck.render.size_parts import Around, VariantOut
 
 CARDS_SCHEMA = "envcheck.size-cards/1"
 
@@ -55,17 +54,6 @@ class ReliefOut(msgspec.Struct, frozen=True):
     why: list[str]
 
 
-class VariantOut(msgspec.Struct, frozen=True):
-    """A quantized variant of the model from the catalogue, on the same GPUs under the same load."""
-
-    model: str
-    weights_gib: float | None
-    frees_gib: float | None
-    served: bool
-    requests: float
-    serve_args: dict[str, Any]
-
-
 class CardOut(msgspec.Struct, frozen=True):
     """So many of a card serve the load with these arguments; `memory_gib` of one, as CUDA reports it."""
 
@@ -75,25 +63,6 @@ class CardOut(msgspec.Struct, frozen=True):
     mainland_variant: bool
     requests: float
     serve_args: dict[str, Any]
-
-
-class Around(msgspec.Struct, frozen=True):
-    """What stands around a budget: the load's relief, findings that stop the server whatever its memory, and ways to more room.
-
-    `stated` = the load was asked for; `note` = a finished sentence for below the verdict; `fancy` = the bar may be drawn with other letters
-    than ASCII's.
-    """
-
-    model: ModelSpec | None = None
-    vllm: str | None = None
-    relief: Relief | None = None
-    findings: tuple[Finding, ...] = ()
-    variants: tuple[VariantOut, ...] = ()
-    cards: tuple[CardNeeded, ...] = ()
-    claims: tuple[ClaimOut, ...] = ()
-    stated: bool = False
-    note: str = ""
-    fancy: bool = False
 
 
 class SizeCommandOut(SizeOut, frozen=True):

@@ -6,13 +6,12 @@ from collections.abc import Sequence
 
 from envcheck.model.budget import SizeResult
 from envcheck.model.modelspec import ModelSpec
-from envcheck.model.relief import Load, ReliefStep
+from envcheck.model.relief import COUNTS, CardNeeded, Load, ReliefStep
 from envcheck.render.commands import quote
-from envcheck.render.jsonsize import Around
 from envcheck.render.layout import cells, pad
 from envcheck.render.page import Page
 from envcheck.render.size_flag import serve_flag, serve_line
-from envcheck.sizing.cards_needed import COUNTS, CardNeeded
+from envcheck.render.size_parts import Around
 
 _SHOWN_CARDS, _SHOWN_CLAIMS = 14, 2
 
@@ -21,6 +20,8 @@ def write_blocks(page: Page, around: Around) -> None:
     """What stops the server whatever the memory."""
     for finding in around.findings:
         page.say("size.blocks", indent="  ", role="bad", detail=page.catalogue.text(finding.detail))
+        for way in finding.remedies[:1]:
+            page.write(page.catalogue.text(way.note), indent="    ")
 
 
 def write_load(page: Page, size: SizeResult, around: Around) -> None:

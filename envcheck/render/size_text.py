@@ -13,7 +13,7 @@ from envcheck.render.paint import Paint, Role, plain
 from envcheck.render.size_flag import serve_flag
 
 if TYPE_CHECKING:
-    from envcheck.render.jsonsize import Around
+    from envcheck.render.size_parts import Around
 
 _ROLE: dict[str, Role] = {"fits": "good", "tight": "caution", "does-not-fit": "bad", "unknown": "caution"}
 _WORTH_SAYING_GIB = 0.1  # an interval narrower than this is as good as exact

@@ -7,24 +7,13 @@ from typing import Any
 
 import msgspec
 
-from envcheck.model.relief import Load, Relief
+from envcheck.model.relief import COUNTS, CardNeeded, Load, Relief
 from envcheck.model.units import gib
 from envcheck.sizing.inputs import Card
 from envcheck.sizing.question import Question, ask
 from envcheck.sizing.relief import relieve
 
-COUNTS = (1, 2, 4, 8)  # cards of one host, as they are sold and rented
 _GIVEN_UP = ("kv_cache_dtype", "enforce_eager")
-
-
-class CardNeeded(msgspec.Struct, frozen=True):
-    """`count` of a card serve the load with the settings of `relief`; `memory_gib` of one as CUDA reports it."""
-
-    name: str
-    count: int
-    memory_gib: float
-    mainland: bool
-    relief: Relief
 
 
 def fewest(question: Question, load: Load, counts: Sequence[int] = COUNTS) -> tuple[int, Relief] | None:

@@ -113,15 +113,12 @@ def _best(draft: Draft, now: State, candidates: Iterator[Draft], load: Load, all
     """The first of a lever's candidates that serves the load, else the one that comes nearest, else the draft as it was."""
     best, least = draft, _distance(now)
     for candidate in candidates:
-        if not allowed(candidate.question.inputs.serve_args):
-            continue
         then = state(candidate.question, load)
-        if then is None:
+        if then is None or (not then.served and _distance(then) >= least) or not allowed(candidate.question.inputs.serve_args):
             continue
         if then.served:
             return candidate
-        if _distance(then) < least:
-            best, least = candidate, _distance(then)
+        best, least = candidate, _distance(then)
     return best
 
 

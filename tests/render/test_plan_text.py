@@ -13,10 +13,10 @@ from envcheck.model.text import Text
 from envcheck.render.catalogue import Catalogue
 from envcheck.render.check_text import View, check_text
 from envcheck.render.host_line import host_line
-from envcheck.render.jsonsize import Around
 from envcheck.render.plan_text import Doubt, plan_text, written_text
 from envcheck.render.probe_text import probe_text
 from envcheck.render.shell import serve_script
+from envcheck.render.size_parts import Around
 from envcheck.render.size_text import size_text
 
 EN = Catalogue("en")

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from envcheck.model.budget import SizeResult
     from envcheck.model.host import HostReport
     from envcheck.model.request import Request
-    from envcheck.render.jsonsize import Around
+    from envcheck.render.size_parts import Around
 
 
 class Typed(msgspec.Struct, frozen=True):
@@ -124,7 +124,7 @@ def _size(asked: Common, request: Request, matrix: Matrix, host: HostReport, loa
 def _around(asked: Common, sized: Sized, result: SizeResult, typed: Typed) -> Around:
     """What else is worth knowing: the load where one was stated or nothing fits; other ways to it only where it is not served."""
     from envcheck.cli import sizing
-    from envcheck.render.jsonsize import Around
+    from envcheck.render.size_parts import Around
 
     catalogue, question = asked.catalogue, sized.question()
     relief, variants, cards = None, [], []

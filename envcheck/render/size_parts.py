@@ -1,0 +1,42 @@
+"""What stands around a memory budget, as values that text and JSON are made of."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from envcheck.model.finding import Finding
+from envcheck.model.modelspec import ModelSpec
+from envcheck.model.relief import CardNeeded, Relief
+from envcheck.render.claims import ClaimOut
+
+
+class VariantOut(msgspec.Struct, frozen=True):
+    """A quantized variant of the model from the catalogue, on the same GPUs under the same load."""
+
+    model: str
+    weights_gib: float | None
+    frees_gib: float | None
+    served: bool
+    requests: float
+    serve_args: dict[str, Any]
+
+
+class Around(msgspec.Struct, frozen=True):
+    """What stands around a budget: the load's relief, findings that stop the server whatever its memory, and ways to more room.
+
+    `stated` = the load was asked for; `note` = a finished sentence for below the verdict; `fancy` = the bar may be drawn with other letters
+    than ASCII's.
+    """
+
+    model: ModelSpec | None = None
+    vllm: str | None = None
+    relief: Relief | None = None
+    findings: tuple[Finding, ...] = ()
+    variants: tuple[VariantOut, ...] = ()
+    cards: tuple[CardNeeded, ...] = ()
+    claims: tuple[ClaimOut, ...] = ()
+    stated: bool = False
+    note: str = ""
+    fancy: bool = False
