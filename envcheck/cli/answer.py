@@ -14,13 +14,16 @@ if TYPE_CHECKING:
     from envcheck.matrix.release import Release
     from envcheck.model.budget import SizeResult
     from envcheck.model.modelspec import ModelSpec
+    from envcheck.model.plan import Plan, Tokens
     from envcheck.planning.stack import StackChoice
     from envcheck.rules.check import Judgement
     from envcheck.system.store import Store
 
 
-def answer(host: HostReport, matrix: Matrix, request: Request, asked: Common, *, ways: bool = False) -> CheckReport:
-    """The report of one host; `ways` = with all ways, also where something runs as it is.
+def answer(
+    host: HostReport, matrix: Matrix, request: Request, asked: Common, *, ways: bool = False, tokens: Tokens | None = None
+) -> CheckReport:
+    """The report of one host; `ways` = with all ways, also where something runs as it is; `tokens` = what is wanted of a request.
 
     Raises what the request makes impossible: a release or a model that does not exist.
     """
@@ -49,6 +52,8 @@ def answer(host: HostReport, matrix: Matrix, request: Request, asked: Common, *,
 
         judgement = replace(judgement, findings=with_evidence(judgement.findings, host, matrix))
     plan = make_plan(judgement, matrix, request, choice=choice, spec=spec, size=size, directory=environment_of(host, choice))
+    if tokens is not None and tokens.stated and spec:
+        plan = _with_tokens(plan, matrix.release(choice.release or "") or matrix.releases[0], matrix, request, spec, tokens)
     return build_report(judgement, plan, matrix)
 
 
@@ -65,6 +70,16 @@ def _choice(judgement: Judgement, matrix: Matrix, request: Request, host: HostRe
     from envcheck.planning.ways.enumerate import with_ways
 
     return with_ways(choice, judgement, matrix, request, environment_of(host, choice))
+
+
+def _with_tokens(plan: Plan, release: Release, matrix: Matrix, request: Request, spec: ModelSpec, tokens: Tokens) -> Plan:
+    """The plan with the budget of requests; as it is where the context is not known."""
+    from msgspec.structs import replace
+
+    from envcheck.planning.serving.tokens import context_of, token_budget
+
+    context = context_of(plan, spec, request.serve_args.get("max_model_len"))
+    return replace(plan, tokens=token_budget(matrix, release, context, tokens)) if context else plan
 
 
 def _for_model(request: Request, matrix: Matrix, spec: ModelSpec, choice: StackChoice) -> Request | None:

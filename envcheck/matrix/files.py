@@ -34,6 +34,7 @@ from envcheck.matrix.records import (
     VllmRelease,
 )
 from envcheck.matrix.regressions import Regression
+from envcheck.matrix.requests import RequestsFile
 from envcheck.matrix.root_steps import RootStepsFile
 from envcheck.matrix.signatures import Signature
 from envcheck.matrix.toolchain import ToolchainFile
@@ -91,6 +92,7 @@ FILES = (
     FileKind("quantization.json", QuantizationFile),
     FileKind("recipes.json", list[Recipe], lambda record: record.id.lower()),
     FileKind("regressions.json", list[Regression], _by_id),
+    FileKind("requests.json", RequestsFile),
     FileKind("root_steps.json", RootStepsFile),
     FileKind("toolchain.json", ToolchainFile),
     FileKind("torch.json", list[TorchRelease], _by_version),

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from envcheck.matrix.packages import Packages
     from envcheck.matrix.quantization import Quantization
     from envcheck.matrix.regressions import Regressions
+    from envcheck.matrix.requests import RequestsFile
     from envcheck.matrix.root_steps import RootSteps
     from envcheck.matrix.signatures import Signature
     from envcheck.matrix.start import StartFacts
@@ -132,6 +133,14 @@ class JudgementFacts:
         from envcheck.matrix.quantization import Quantization, QuantizationFile  # noqa: PLC0415
 
         return Quantization(self._read("quantization.json", QuantizationFile))
+
+    @cached_property
+    def requests(self) -> RequestsFile:
+        """Fields of requests, and answers to those that are too long."""
+        from envcheck.matrix.requests import RequestsFile  # noqa: PLC0415  # only where tokens are counted
+
+        found: RequestsFile = self._read("requests.json", RequestsFile)
+        return found
 
     @cached_property
     def regressions(self) -> Regressions:

@@ -64,11 +64,38 @@ class ServeConfig(msgspec.Struct, frozen=True):
     notes: tuple[Text, ...] = ()
 
 
+class Tokens(msgspec.Struct, frozen=True):
+    """What is wanted of a request; tokens, None = not said."""
+
+    prompt: int | None = None
+    output: int | None = None
+
+    @property
+    def stated(self) -> bool:
+        """Whether anything was said."""
+        return self.prompt is not None or self.output is not None
+
+
+class TokenBudget(msgspec.Struct, frozen=True):
+    """Tokens of a request: `context` = prompt and output together, `prompt` and `output` as wanted (None = not said).
+
+    `longest_prompt` leaves room for the output, `max_tokens` = what to send; `notes` = what it means and what the server answers.
+    """
+
+    context: int
+    prompt: int | None
+    output: int | None
+    longest_prompt: int
+    max_tokens: int
+    notes: tuple[Text, ...] = ()
+
+
 class Plan(msgspec.Struct, frozen=True):
     """`stack` None = nothing runs here as it is; then `ways_out` says what would. `alternatives` run here too, best first.
 
     `not_possible` maps a release to what clashes, for the releases nearest to the choice. `ways` = all ways to what was asked for, least
-    intrusive first; the first is the one planned. `choice` = why this release and not the runner-up.
+    intrusive first; the first is the one planned. `choice` = why this release and not the runner-up;
+    `tokens` = the budget of requests, where one was asked for.
     """
 
     schema: str
@@ -85,3 +112,4 @@ class Plan(msgspec.Struct, frozen=True):
     notes: tuple[Text, ...] = ()
     ways: tuple[Way, ...] = ()
     choice: tuple[Text, ...] = ()
+    tokens: TokenBudget | None = None

@@ -223,6 +223,17 @@ class SizeOut(msgspec.Struct, frozen=True):
     derivations: dict[str, DerivationOut] | msgspec.UnsetType = msgspec.UNSET
 
 
+class TokensOut(msgspec.Struct, frozen=True):
+    """Tokens of a request: prompt and output share `context`; `max_tokens` = what to send beside the prompt."""
+
+    context: int
+    prompt: int | None
+    output: int | None
+    longest_prompt: int
+    max_tokens: int
+    notes: list[str]
+
+
 class PlanOut(msgspec.Struct, frozen=True):
     """A whole plan: every file of it can be written again from this.
 
@@ -243,6 +254,7 @@ class PlanOut(msgspec.Struct, frozen=True):
     notes: list[str]
     ways: list[WayOut] = []
     choice: list[str] = []
+    tokens: TokensOut | msgspec.UnsetType = msgspec.UNSET
 
 
 class WrittenOut(msgspec.Struct, frozen=True):

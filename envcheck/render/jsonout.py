@@ -8,7 +8,7 @@ from msgspec import UNSET
 
 from envcheck.model.budget import SizeResult
 from envcheck.model.finding import Finding, Remedy
-from envcheck.model.plan import InstallRecipe, MirrorChoice, Plan, ServeConfig, Setting
+from envcheck.model.plan import InstallRecipe, MirrorChoice, Plan, ServeConfig, Setting, TokenBudget
 from envcheck.model.report import CheckReport
 from envcheck.model.stack import Clash, Stack
 from envcheck.model.ways import Cost, ImageUse, Way
@@ -34,6 +34,7 @@ from envcheck.render.jsonmodel import (
     StackOut,
     StepOut,
     SuggestionOut,
+    TokensOut,
     WayOut,
 )
 from envcheck.render.serve_text import serve_argv
@@ -138,6 +139,11 @@ def way_out(way: Way, catalogue: Catalogue) -> WayOut:
     )
 
 
+def _tokens(tokens: TokenBudget, catalogue: Catalogue) -> TokensOut:
+    notes = [catalogue.text(note) for note in tokens.notes]
+    return TokensOut(tokens.context, tokens.prompt, tokens.output, tokens.longest_prompt, tokens.max_tokens, notes)
+
+
 def plan_out(plan: Plan, catalogue: Catalogue) -> PlanOut:
     """A plan with its sentences."""
     return PlanOut(
@@ -157,6 +163,7 @@ def plan_out(plan: Plan, catalogue: Catalogue) -> PlanOut:
         notes=[catalogue.text(note) for note in plan.notes],
         ways=[way_out(way, catalogue) for way in plan.ways],
         choice=[catalogue.text(reason) for reason in plan.choice],
+        tokens=_tokens(plan.tokens, catalogue) if plan.tokens else UNSET,
     )
 
 

@@ -16,7 +16,7 @@ from envcheck.render.container import image_lines
 from envcheck.render.findings_text import as_said, write_findings, write_remedy
 from envcheck.render.page import Page
 from envcheck.render.paint import Paint, plain
-from envcheck.render.serve_text import served_as_said, unfit, write_reasons, write_serve
+from envcheck.render.serve_text import served_as_said, unfit, write_reasons, write_serve, write_tokens
 from envcheck.render.size_text import write_account, write_shortage
 from envcheck.render.stack_text import advisories_line, clash_sentence, stack_line, stack_name, write_not_possible, write_stacks
 from envcheck.render.undecided_text import write_undecided
@@ -179,5 +179,6 @@ def _write_serving(page: Page, plan: Plan) -> None:
         write_serve(page, plan)
     if not unfit(plan):
         write_reasons(page, plan)
+    write_tokens(page, plan)
     if plan.size:
         write_account(page, plan.size)

@@ -52,6 +52,15 @@ def write_reasons(page: Page, plan: Plan) -> None:
         _reason(page, setting)
 
 
+def write_tokens(page: Page, plan: Plan) -> None:
+    """The budget of requests, where one was asked for."""
+    if plan.tokens is None:
+        return
+    page.heading("plan.tokens")
+    for note in plan.tokens.notes:
+        page.write(page.catalogue.text(note), indent="    ", first="  ")
+
+
 def _reason(page: Page, setting: Setting) -> None:
     shown = " ".join(setting.words)
     page.write(page.catalogue.say("pair", name=shown, text=page.catalogue.text(setting.why)), indent="    ", first="  ", role="faint")

@@ -95,3 +95,12 @@ def test_an_installed_vllm_is_served_from_where_it_is(envcheck: Run, a10: str, e
 def test_a_fresh_environment_is_served_from_itself(envcheck: Run, a10: str) -> None:
     words = ("plan", "--host", a10, "--set", "python.executable=/root/vllm/bin/python", "--model", "Qwen/Qwen3-8B", "--offline")
     assert "\n  vllm-env/bin/vllm serve Qwen/Qwen3-8B" in envcheck(*words)[1]
+
+
+def test_tokens_are_reckoned_on_the_planned_context(envcheck: Run, a10: str) -> None:
+    words = ("plan", "--host", a10, "--model", "Qwen/Qwen2.5-7B-Instruct", "--vllm", "0.10.2", "--offline", "--json")
+    _, out, _ = envcheck(*words, "--max-model-len", "4096", "--prompt-tokens", "3600", "--output-tokens", "1000")
+    tokens = json.loads(out)["tokens"]
+    assert (tokens["context"], tokens["max_tokens"], tokens["longest_prompt"]) == (4096, 496, 3096)
+    assert "tokens" not in json.loads(envcheck(*words)[1])
+    assert envcheck("plan", "--host", a10, "--prompt-tokens", "3600", "--offline")[0] == 2  # of which model?

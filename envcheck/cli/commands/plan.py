@@ -22,9 +22,21 @@ if TYPE_CHECKING:
 @click.option("--vllm", callback=said, metavar="SPEC", help="Plan this vLLM: a release, `0.19`, `>=0.8,<0.10` or `latest`.")
 @click.option("--model", callback=said, metavar="NAME", help="The model to serve: hub id or local folder.")
 @click.option("-o", "--output", "folder", callback=said, metavar="DIR", help="Write the scripts and plan.json there (run.sh for an image).")
+@click.option("--prompt-tokens", type=click.IntRange(1, 10**9), metavar="N", help="Tokens of the longest prompt: what fits beside it.")
+@click.option("--output-tokens", type=click.IntRange(1, 10**9), metavar="N", help="Tokens wanted of an answer: how long a prompt may be.")
 @wishes
 @common()
-def command(asked: Common, serve_words: tuple[str, ...], vllm: str | None, model: str | None, folder: str | None, wished: Wishes) -> int:
+def command(
+    asked: Common,
+    *,
+    serve_words: tuple[str, ...],
+    vllm: str | None,
+    model: str | None,
+    folder: str | None,
+    prompt_tokens: int | None,
+    output_tokens: int | None,
+    wished: Wishes,
+) -> int:
     """Plan the install and the serve command for this host (or --host). Arguments of `vllm serve` may follow; they are kept."""
     if asked.schema:
         from envcheck.model.plan import PLAN_SCHEMA
@@ -35,14 +47,16 @@ def command(asked: Common, serve_words: tuple[str, ...], vllm: str | None, model
     from envcheck.cli.answer import answer
     from envcheck.cli.serve_args import parse_serve_args
     from envcheck.cli.world import load_host, load_matrix
+    from envcheck.model.plan import Tokens
     from envcheck.model.request import Request
 
+    tokens = Tokens(prompt_tokens, output_tokens)
     serve_args = parse_serve_args(serve_words, own_options(command))
-    if serve_args and not model:
+    if (serve_args or tokens.stated) and not model:
         raise UsageError("error.no-model")
     matrix = load_matrix(asked)
     request = wished.on(Request(vllm=vllm, model=model, serve_args=serve_args))
-    report = answer(load_host(asked, matrix), matrix, request, asked, ways=True)
+    report = answer(load_host(asked, matrix), matrix, request, asked, ways=True, tokens=tokens)
     if report.plan is None:
         return int(ExitCode.UNKNOWN)
     if folder:

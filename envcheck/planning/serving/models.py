@@ -66,7 +66,7 @@ def releases_knowing(matrix: Matrix, spec: ModelSpec, vllm: str) -> str | None:
 
 def feature_words(matrix: Matrix, release: Release, words: list[str]) -> list[str]:
     """The arguments of a feature as the release takes them; empty where it lacks one of them, or the parser."""
-    wanted = [Wanted(key, value, Text("plan.serve.recipe")) for key, value in pairs(words)]
+    wanted = [Wanted(key, value, Text("plan.serve.recipe", {"model": ""})) for key, value in pairs(words)]
     spelt = spell(matrix.flags, release.version, release.raw, wanted)
     if not _whole(matrix, release, spelt, wanted):
         return []
