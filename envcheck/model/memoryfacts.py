@@ -242,7 +242,7 @@ class Spread(MemoryRecord, frozen=True, kw_only=True):
     tensor-parallel ranks or more; `unified` = only where CPU and GPU share their memory.
     """
 
-    term: Literal["weights", "quantized", "total", "peaks", "encoder", "tower", "cold", "non_torch", "graphs", "noise"]
+    term: Literal["weights", "quantized", "total", "peaks", "sampler", "encoder", "tower", "cold", "non_torch", "graphs", "noise"]
     gib: float = 0.0
     share: float = 0.0
     kinds: list[ModelKind] = []

@@ -95,7 +95,8 @@ def free_bytes(question: Question, total: float) -> tuple[float, bool]:
     nobody else is on the card.
     """
     card = question.inputs.card
-    idle = max(0.0, total - context_bytes(card, total, question.settings.gpus, question.rules.facts))
+    made = question.settings.gpus if question.rules.accounting.charges == "after-communicators" else 1  # else they are charged
+    idle = max(0.0, total - context_bytes(card, total, made, question.rules.facts))
     return (min(card.free_bytes, idle), True) if card.free_bytes is not None else (idle, False)
 
 

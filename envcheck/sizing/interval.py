@@ -54,7 +54,7 @@ def _spreads(question: Question, rank: RankBudget) -> Iterator[float]:
     if inputs.card.total_bytes is None:
         yield _spread(question, "total", rank.total)
     passes = max(peak.forward, peak.sampler) + peak.workspace
-    yield _spread(question, "peaks", passes)
+    yield _spread(question, "peaks" if peak.forward >= peak.sampler else "sampler", passes)
     yield _spread(question, "encoder", max(0.0, peak.charged - peak.cold - passes))
     if model_kind(question) == "multimodal" and question.settings.profile_encoder and peak.encoder <= peak.held:
         yield _spread(question, "tower", rank.total)  # an encoder whose size is not known

@@ -135,3 +135,13 @@ def test_every_term_is_accounted_for(inputs, table):
     charged = sum(line.gib for line in answer.account if line.charged)
     assert charged == pytest.approx(answer.per_gpu_gib.budget, abs=0.03)
     assert {line.term for line in answer.account} >= {"weights", "sampler", "experts", "non_torch", "cuda_graphs", "kv_cache"}
+
+
+@pytest.mark.parametrize(
+    ("ranks", "linked", "least", "most"), [(1, True, 0.0, 0.15), (2, False, 0.1, 0.3), (2, True, 1.0, 2.2), (4, True, 2.0, 2.6)]
+)
+def test_communicators_were_charged_before_0_11(inputs, table, ranks, linked, least, most):
+    # Snapshots of free memory were taken before the communicators were made, 0.9.1 to 0.10.2. Issue 21348: 2.4 GiB on four linked H100.
+    card = msgspec.structs.replace(inputs("llama-3.1-8b").card, nvlink=linked)
+    answer = size(inputs("llama-3.1-8b", "0.10.2", card, tensor_parallel_size=ranks, max_model_len=8192), table)
+    assert least < answer.per_gpu_gib.non_torch < most
