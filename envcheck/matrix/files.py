@@ -39,6 +39,7 @@ from envcheck.matrix.root_steps import RootStepsFile
 from envcheck.matrix.signatures import Signature
 from envcheck.matrix.toolchain import ToolchainFile
 from envcheck.matrix.traits import Trait
+from envcheck.matrix.v0_arguments import V0Argument
 from envcheck.matrix.xids import XidRecord
 from envcheck.model.loglines import LogLinesFile
 from envcheck.model.memoryfacts import MemoryFacts
@@ -97,6 +98,7 @@ FILES = (
     FileKind("toolchain.json", ToolchainFile),
     FileKind("torch.json", list[TorchRelease], _by_version),
     FileKind("traits.json", list[Trait], _by_id),
+    FileKind("v0_arguments.json", list[V0Argument], lambda record: (record.argument, record.releases)),
     FileKind("xids.json", list[XidRecord], lambda record: record.number),
 )
 RELEASES = FileKind("vllm/", list[VllmRelease], _by_version)

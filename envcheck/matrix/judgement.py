@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from envcheck.matrix.signatures import Signature
     from envcheck.matrix.start import StartFacts
     from envcheck.matrix.toolchain import Toolchain
+    from envcheck.matrix.v0_arguments import V0Argument
     from envcheck.matrix.xids import XidKind
 
 
@@ -79,6 +80,13 @@ class JudgementFacts:
         from envcheck.matrix.effective import EffectiveDefault  # noqa: PLC0415  # only where defaults are asked for
 
         return tuple(self._read("effective.json", list[EffectiveDefault]))
+
+    @cached_property
+    def v0_arguments(self) -> tuple[V0Argument, ...]:
+        """Arguments for which releases with both engines take V0."""
+        from envcheck.matrix.v0_arguments import V0Argument  # noqa: PLC0415  # only where two releases are compared
+
+        return tuple(self._read("v0_arguments.json", list[V0Argument]))
 
     @cached_property
     def claims(self) -> tuple[Claim, ...]:

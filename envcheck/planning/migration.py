@@ -11,6 +11,7 @@ from envcheck.matrix.load import Matrix
 from envcheck.matrix.release import Release
 from envcheck.model.text import Text
 from envcheck.planning.effective import Value
+from envcheck.planning.fallback import kept_on_v0
 from envcheck.rules.engine import choose_engine
 from envcheck.sizing.inputs import Card
 from envcheck.sizing.release import MemoryTable
@@ -53,6 +54,7 @@ def steps(matrix: Matrix, move: Move) -> Iterator[Text]:
     """What to do, in order; only what applies to this card and these arguments."""
     yield from _gpu(matrix, move)
     yield from _quantization(matrix, move)
+    yield from _kept(matrix, move)
     yield from _switch(matrix, move)
     yield from _unread(matrix, move)
     yield from _defaults(move)
@@ -84,6 +86,13 @@ def _quantization(matrix: Matrix, move: Move) -> Iterator[Text]:
         having = [release for release in matrix.releases if matrix.quantization.floor(method, release.version)]
         if having and having[0].version < move.new.version and matrix.quantization.floor(method, move.old.version):
             yield Text("upgrade.step-quantization-gone", {"method": method, "vllm": move.new.raw, "last": having[0].raw})
+
+
+def _kept(matrix: Matrix, move: Move) -> Iterator[Text]:
+    """Arguments for which the new release takes V0."""
+    flags = kept_on_v0(matrix, move.new, move.card, move.serve_args)
+    if flags:
+        yield Text("upgrade.step-kept-on-v0", {"vllm": move.new.raw, "flags": ", ".join(flags), "last": _last_v0(matrix)})
 
 
 def _switch(matrix: Matrix, move: Move) -> Iterator[Text]:

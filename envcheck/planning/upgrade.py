@@ -12,10 +12,12 @@ from envcheck.matrix.load import Matrix
 from envcheck.matrix.release import Release
 from envcheck.model.plan import Setting
 from envcheck.model.text import Text
-from envcheck.planning.effective import effective
+from envcheck.planning.effective import values
+from envcheck.planning.fallback import engine_with
 from envcheck.planning.migration import Move, headline, steps
 from envcheck.planning.serving.spelling import Wanted, spell
 from envcheck.sizing.inputs import Card
+from envcheck.sizing.release import MemoryTable
 
 _MOST = 64
 _AS_ASKED = Text("upgrade.as-given")
@@ -90,14 +92,16 @@ def upgrade(
     before, after = set(flags.names(old.version)), set(flags.names(new.version))
     lost = tuple(_lost(flags, name, new, name in given) for name in sorted((before | given) - after))
     here, there = _advisories(matrix, old), _advisories(matrix, new)
-    then, now = effective(matrix, old, card), effective(matrix, new, card)
+    engines = (engine_with(matrix, old, card, arguments), engine_with(matrix, new, card, arguments))
+    table = MemoryTable(matrix.memory, matrix.capability_trait("bfloat16-min-capability"))
+    then, now = (values(matrix, table, release, card, engine=engine) for release, engine in zip((old, new), engines, strict=True))
     move = Move(
         old=old,
         new=new,
         card=card,
-        engines=(then.engine, now.engine),
-        before={one.setting: one.value for one in then.defaults},
-        after={one.setting: one.value for one in now.defaults},
+        engines=engines,
+        before={name: value for name, (value, _) in then.items()},
+        after={name: value for name, (value, _) in now.items()},
         given=frozenset(given),
         serve_args=arguments,
         quantization=quantization,

@@ -210,6 +210,29 @@ def test_v1_to_v1_only_what_changes() -> None:
     assert _steps(_upgrade("0.17.1", "0.18.1")) == []
 
 
+@pytest.mark.parametrize(
+    ("new", "gpu", "args", "kept"),
+    [
+        ("0.8.5", A10, {"num_scheduler_steps": 8}, True),
+        ("0.8.5", A10, {"num_scheduler_steps": 1}, False),
+        ("0.8.5", A10, {"kv_cache_dtype": "fp8"}, True),
+        ("0.8.5", H100, {"kv_cache_dtype": "fp8"}, False),  # FlashAttention 3 on 9.0
+        ("0.8.1", H100, {"kv_cache_dtype": "fp8"}, True),
+        ("0.8.2", A10, {"cpu_offload_gb": 4}, True),
+        ("0.8.3", A10, {"cpu_offload_gb": 4}, False),
+        ("0.8.5", A10, {"task": "embed"}, True),
+        ("0.9.2", A10, {"task": "embed"}, False),
+        ("0.10.2", A10, {"preemption_mode": "swap"}, True),
+        ("0.11.0", A10, {"preemption_mode": "swap"}, False),
+        ("0.10.2", A10, {"otlp_traces_endpoint": "http://127.0.0.1:4317"}, False),
+    ],
+)
+def test_arguments_for_which_a_release_takes_v0(new: str, gpu: str, args: dict[str, Any], kept: bool) -> None:
+    found = _upgrade("0.7.3", new, gpu, args)
+    assert ("kept-on-v0" in _steps(found)) == kept
+    assert (found.migration.key == "upgrade.engine-stays") == kept
+
+
 def test_a_card_of_unknown_memory_is_said_to_be_one() -> None:
     found = _upgrade("0.8.5", "0.11.0", "NVIDIA A100")  # of 40 or of 80 GiB
     assert found.steps[_steps(found).index("unknown")].params["settings"] == "max_num_seqs, max_num_batched_tokens"

@@ -98,12 +98,14 @@ def _memory(
 
     from envcheck.cli.memory import size, sizer_of
     from envcheck.cli.serve_args import parse_serve_args
-    from envcheck.planning.effective import engine_of
+    from envcheck.planning.fallback import engine_with
     from envcheck.planning.upgrade_memory import memory_change
 
     card = sizer_of(matrix).card(host)
 
     def sized(release: Release, arguments: Mapping[str, Any]) -> SizeResult:
-        return size(host, matrix, replace(request, serve_args=dict(arguments)), spec, release.version, engine_of(matrix, release, card))
+        return size(
+            host, matrix, replace(request, serve_args=dict(arguments)), spec, release.version, engine_with(matrix, release, card, arguments)
+        )
 
     return memory_change(found, sized, before, after, request.serve_args, parse_serve_args(found.command, ()))
