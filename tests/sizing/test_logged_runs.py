@@ -145,3 +145,15 @@ def test_communicators_were_charged_before_0_11(inputs, table, ranks, linked, le
     card = msgspec.structs.replace(inputs("llama-3.1-8b").card, nvlink=linked)
     answer = size(inputs("llama-3.1-8b", "0.10.2", card, tensor_parallel_size=ranks, max_model_len=8192), table)
     assert least < answer.per_gpu_gib.non_torch < most
+
+
+@pytest.mark.parametrize(("tokens", "logged"), [(8192, 4.15), (32768, 9.14), (65536, 13.95)])
+def test_linked_cards_of_0_20_take_more(inputs, table, tokens, logged):
+    # Qwen3-235B-A22B-FP8 on four H100, vLLM 0.20.0: budget less weights and cache, without a graph estimate in the first run.
+    question = inputs("qwen3-235b-a22b", "0.20.0", tensor_parallel_size=4, max_num_seqs=128, max_num_batched_tokens=tokens)
+    told = {"VLLM_MEMORY_PROFILER_ESTIMATE_CUDAGRAPHS": "0"} if tokens == 8192 else {}
+    answer = size(msgspec.structs.replace(question, environment=told), table)
+    figures = answer.per_gpu_gib
+    assert figures.budget - figures.weights - figures.kv_cache == pytest.approx(logged, abs=0.9)
+    most, least = (figures.budget - figures.weights - end for end in answer.kv.interval_gib)
+    assert least <= logged <= most
