@@ -10,7 +10,7 @@ import msgspec
 from envcheck.errors import UsageError
 from envcheck.model.finding import Finding, Severity
 from envcheck.model.host import HostReport
-from envcheck.model.relief import CardNeeded, Load, Relief
+from envcheck.model.relief import CardNeeded, Load, Relief, ReliefStep
 from envcheck.model.request import Request
 
 if TYPE_CHECKING:
@@ -28,7 +28,8 @@ _ABOUT_SERVING = (
     *("parallel-size-invalid", "flag-value-invalid", "flag-not-in-release", "fp8-unsupported-gpu", "quantization-unsupported-gpu"),
     *("gpu-too-old", "gpu-arch-not-in-vllm-build", "gpu-arch-not-in-torch-build", "model-unsupported-by-release"),
 )
-_KV_REFUSED = ("fp8-unsupported-gpu", "flag-value-invalid", "parallel-size-invalid")
+_REFUSED = ("fp8-unsupported-gpu", "flag-value-invalid", "flag-not-in-release", "parallel-size-invalid")
+_SHOWN_PROCESSES = 5
 _QUANTIZED = ("awq", "gptq", "fp8", "nvfp4", "mxfp4", "int4", "int8", "w4a16", "w8a8")
 
 
@@ -57,10 +58,10 @@ class Sized(msgspec.Struct, frozen=True):
         )
 
     def allowed(self, arguments: Mapping[str, Any]) -> bool:
-        """Whether release and GPU take a narrower KV cache and these ranks, as far as is known."""
-        if arguments.get("kv_cache_dtype") in (None, "auto") and "tensor_parallel_size" not in arguments:
+        """Whether release and GPU take what the levers set, as far as is known."""
+        if arguments.get("kv_cache_dtype") in (None, "auto") and not {"tensor_parallel_size", "skip_mm_profiling"} & set(arguments):
             return True
-        return not any(found.code in _KV_REFUSED and found.severity is not Severity.INFO for found in self._judged(arguments))
+        return not any(found.code in _REFUSED and found.severity is not Severity.INFO for found in self._judged(arguments))
 
     def _judged(self, arguments: Mapping[str, Any] | None, *, remedies: bool = False) -> tuple[Finding, ...]:
         from envcheck.cli.answer import informed
@@ -84,6 +85,22 @@ def relief_of(sized: Sized, question: Question, load: Load) -> Relief | None:
     from envcheck.sizing.relief import relieve
 
     return relieve(question, load, sized.allowed)
+
+
+def media_of(sized: Sized, question: Question, load: Load) -> list[ReliefStep]:
+    """What the arguments about images and videos free."""
+    from envcheck.sizing.relief import media_levers
+
+    return media_levers(question, load, sized.allowed)
+
+
+def others_on_cards(host: HostReport) -> list[str]:
+    """Processes that hold memory of the GPUs, the largest first: `python (4711): 2150 MiB`."""
+    from envcheck.model.host import known
+
+    held = [(known(process.memory_mib) or 0.0, process) for process in known(host.processes) or ()]
+    held.sort(key=lambda entry: -entry[0])
+    return [f"{known(process.name) or '?'} ({known(process.pid)}): {mib:g} MiB" for mib, process in held[:_SHOWN_PROCESSES] if mib > 0]
 
 
 def variants_of(sized: Sized, question: Question, load: Load) -> list[VariantOut]:

@@ -8,7 +8,19 @@ import msgspec
 
 from envcheck.model.text import Text
 
-Lever = Literal["sequences", "context", "utilization", "video", "batch", "kv-dtype", "tensor-parallel", "dtype", "eager"]
+Lever = Literal[
+    "sequences",
+    "context",
+    "utilization",
+    "video",
+    "batch",
+    "kv-dtype",
+    "tensor-parallel",
+    "dtype",
+    "eager",
+    "media-off",
+    "media-unprofiled",
+]
 
 COUNTS = (1, 2, 4, 8)  # cards of one host, as they are sold and rented
 

@@ -76,6 +76,8 @@ class SizeCommandOut(SizeOut, frozen=True):
     variants: list[VariantOut] = []
     cards: list[CardOut] = []
     claims: list[ClaimOut] = []
+    media: list[StepOut] = []
+    processes: list[str] = []
 
 
 class CardsOut(msgspec.Struct, frozen=True):
@@ -101,6 +103,8 @@ def size_command_out(size: SizeOut, around: Around, catalogue: Catalogue) -> Siz
         variants=list(around.variants),
         cards=[card_out(card) for card in around.cards],
         claims=list(around.claims),
+        media=[_step(step, catalogue) for step in around.media],
+        processes=list(around.processes),
     )
 
 

@@ -8,11 +8,12 @@ from envcheck.model.budget import SizeResult
 from envcheck.model.modelspec import ModelSpec
 from envcheck.model.relief import COUNTS, CardNeeded, Load, ReliefStep
 from envcheck.render.commands import quote
-from envcheck.render.layout import cells, pad
+from envcheck.render.layout import WIDTH, cells, pad
 from envcheck.render.page import Page
 from envcheck.render.size_flag import serve_flag, serve_line
 from envcheck.render.size_parts import Around
 
+_NARROW = 30  # cells of the first column where it would push the others off the line: longer words stand on a line of their own
 _SHOWN_CARDS, _SHOWN_CLAIMS = 14, 2
 
 
@@ -22,6 +23,12 @@ def write_blocks(page: Page, around: Around) -> None:
         page.say("size.blocks", indent="  ", role="bad", detail=page.catalogue.text(finding.detail))
         for way in finding.remedies[:1]:
             page.write(page.catalogue.text(way.note), indent="    ")
+
+
+def write_processes(page: Page, around: Around) -> None:
+    """Who else holds memory of the GPUs."""
+    if around.processes:
+        page.say("size.processes", indent="  ", listed=around.processes)
 
 
 def write_load(page: Page, size: SizeResult, around: Around) -> None:
@@ -43,7 +50,13 @@ def write_load(page: Page, size: SizeResult, around: Around) -> None:
         held, missing = f"{relief.requests:.1f}", f"{relief.missing_gib:.2f}"
         page.say("size.load.not", role="bad", requests=relief.load.requests, tokens=relief.load.context, held=held, missing=missing)
     if relief.steps and (stated or relief.served):
+        page.heading("size.steps")
         _write_steps(page, relief.steps)
+    if around.media:
+        page.heading("size.media")
+        _write_steps(page, around.media)
+        for step in around.media:
+            page.write(page.catalogue.text(step.why), indent="    ", first="  - ", role="faint")
     _write_elsewhere(page, around)
 
 
@@ -53,19 +66,19 @@ def _write_steps(page: Page, steps: Sequence[ReliefStep]) -> None:
         [serve_flag(s.argument, s.value), f"{s.frees_gib:.2f}", f"{s.kv_gib:.2f}", f"{s.requests:.1f}", f"{s.missing_gib:.2f}"]
         for s in steps
     ]
-    page.heading("size.steps")
     _write_table(page, [heads, *rows])
 
 
-def _write_table(page: Page, rows: Sequence[Sequence[str]], numbers: Sequence[int] = (1, 2, 3, 4)) -> None:
-    """Columns of right width, numbers to the right; the last column may be cut by nothing but its own length."""
+def _write_table(page: Page, rows: Sequence[Sequence[str]]) -> None:
+    """Names to the left, numbers to the right; a name that would push the numbers off the line stands on a line of its own."""
     widths = [max(cells(row[column]) for row in rows) for column in range(len(rows[0]))]
+    first = widths[0] if sum(widths) + 2 * len(widths) <= WIDTH else _NARROW
     for place, row in enumerate(rows):
-        laid = [
-            " " * (width - cells(cell)) + cell if column in numbers else pad(cell, width)
-            for column, (cell, width) in enumerate(zip(row, widths, strict=True))
-        ]
-        line = ("  " + "  ".join(laid)).rstrip()
+        numbers = "".join("  " + " " * (width - cells(cell)) + cell for cell, width in zip(row[1:], widths[1:], strict=True))
+        alone = cells(row[0]) > first
+        if alone:
+            page.raw("  " + row[0])
+        line = "  " + pad("" if alone else row[0], first) + numbers
         page.raw(page.paint(line, "faint") if place == 0 else line)
 
 
@@ -117,7 +130,7 @@ def cards_text(page: Page, model: ModelSpec, vllm: str, load: Load, cards: Seque
         [f"{card.count} x {card.name}{' *' if card.mainland else ''}", f"{card.memory_gib:.1f}", f"{card.relief.requests:.1f}"]
         for card in shown
     ]
-    _write_table(page, [heads, *rows], numbers=(1, 2))
+    _write_table(page, [heads, *rows])
     page.blank()
     if any(card.mainland for card in shown):
         page.say("size.cards.mainland", role="faint")

@@ -8,7 +8,7 @@ import msgspec
 
 from envcheck.model.finding import Finding
 from envcheck.model.modelspec import ModelSpec
-from envcheck.model.relief import CardNeeded, Relief
+from envcheck.model.relief import CardNeeded, Relief, ReliefStep
 from envcheck.render.claims import ClaimOut
 
 
@@ -26,8 +26,8 @@ class VariantOut(msgspec.Struct, frozen=True):
 class Around(msgspec.Struct, frozen=True):
     """What stands around a budget: the load's relief, findings that stop the server whatever its memory, and ways to more room.
 
-    `stated` = the load was asked for; `note` = a finished sentence for below the verdict; `fancy` = the bar may be drawn with other letters
-    than ASCII's.
+    `media` = what each argument about images and videos frees alone; `processes` = who else holds memory of the GPUs; `stated` = the load
+    was asked for; `note` = a finished sentence for below the verdict; `fancy` = the bar may be drawn with other letters than ASCII's.
     """
 
     model: ModelSpec | None = None
@@ -37,6 +37,8 @@ class Around(msgspec.Struct, frozen=True):
     variants: tuple[VariantOut, ...] = ()
     cards: tuple[CardNeeded, ...] = ()
     claims: tuple[ClaimOut, ...] = ()
+    media: tuple[ReliefStep, ...] = ()
+    processes: tuple[str, ...] = ()
     stated: bool = False
     note: str = ""
     fancy: bool = False

@@ -7,6 +7,7 @@ later one does it alone, is taken back, the costliest first. Arguments that were
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
@@ -25,7 +26,7 @@ Allowed = Callable[[Mapping[str, Any]], bool]
 _FEWEST_SEQUENCES = 16
 _HIGHEST_UTILIZATION = 0.95
 _LITTLE = ("max_num_batched_tokens", "enforce_eager")  # cost speed, and are not worth it where they do not get the load served
-_ROUNDS = 2  # what a failing start left no room for may help once another lever made it start
+_WORTH_GIB = 0.01
 _UNPAID = ("free-memory", "sampler-warmup", "cuda-graphs")  # what more utilization makes worse
 _ARGUMENTS: dict[Lever, str] = {
     "dtype": "dtype",
@@ -101,7 +102,7 @@ def _missing(now: State) -> float:
 
 def _pulled(draft: Draft, load: Load, allowed: Allowed) -> Draft:
     """Lever after lever until the load is served."""
-    for lever in _LEVERS * _ROUNDS:
+    for lever in _LEVERS:
         now = state(draft.question, load)
         if now is None or now.served:
             break
@@ -233,7 +234,9 @@ def _eager(draft: Draft, now: State, load: Load) -> Iterator[Draft]:
         yield draft.change("enforce_eager", True, "eager")
 
 
-_LEVERS = (_dtype, _sequences, _context, _video, _utilization, _batch, _kv_dtype, _ranks, _eager)
+_GENTLE = (_dtype, _sequences, _context, _video, _utilization, _batch)
+# The gentle ones twice: what helps nothing while another check fails may help once that one passes; and again on more ranks.
+_LEVERS = (*_GENTLE, *_GENTLE, _kv_dtype, _ranks, *_GENTLE, _kv_dtype, _eager)
 
 
 def _steps(question: Question, kept: Draft, load: Load) -> list[ReliefStep]:
@@ -265,6 +268,33 @@ def _step(lever: Lever, name: str, value: Any, before: State, after: State, why:
         _missing(after),
         why,
     )
+
+
+def media_levers(question: Question, load: Load, allowed: Allowed = lambda _: True) -> list[ReliefStep]:
+    """What the arguments about images, videos and sounds free, each alone; those that free nothing are left out.
+
+    Only limits of 0 take a kind of item out of the profile run: it profiles one largest item however many a prompt may hold.
+    """
+    kinds = dict.fromkeys(item.modality for item in question.dims.family.encoder)
+    before = state(question, load)
+    if before is None or not question.dims.multimodal or question.settings.text_only or not kinds:
+        return []
+    tried: list[tuple[Lever, str, Any]] = [
+        ("video", "limit_mm_per_prompt", {"image": 1, "video": 0}),
+        ("media-off", "limit_mm_per_prompt", dict.fromkeys(kinds, 0)),
+        ("media-unprofiled", "skip_mm_profiling", True),
+    ]
+    steps = []
+    for lever, name, value in tried[0 if {"image", "video"} <= kinds.keys() else 1 :]:
+        changed = question.with_args(**{name: value})
+        after = state(changed, load)
+        if after is None or not _free_to_set(Draft(question, {}), name) or not allowed(changed.inputs.serve_args):
+            continue
+        typed = json.dumps(value) if isinstance(value, dict) else value
+        step = _step(lever, name, typed, before, after, Text(f"size.relief.{lever}", {}))
+        if step.frees_gib >= _WORTH_GIB:
+            steps.append(step)
+    return steps
 
 
 def _spent(now: State) -> float:

@@ -8,6 +8,7 @@ import msgspec
 import pytest
 
 from envcheck.render.jsonsize import CardsOut, SizeCommandOut
+from envcheck.render.layout import cells
 
 QWEN = "Qwen/Qwen2.5-7B-Instruct"
 
@@ -108,3 +109,31 @@ def test_which_card_excludes_a_card(run):
 def test_the_json_has_a_schema(envcheck):
     for words in ((), ("--which-card",)):
         assert "properties" in json.dumps(json.loads(envcheck("size", "--schema", *words)[1]))
+
+
+def test_who_else_holds_memory_is_named(run, tmp_path):
+    host = {
+        "gpus": [{"index": 0, "name": "NVIDIA GeForce RTX 3090", "memory_mib": 24576, "memory_free_mib": 20000}],
+        "processes": [{"pid": 4711, "gpu": 0, "memory_mib": 4150, "name": "python"}],
+    }
+    path = tmp_path / "host.json"
+    path.write_text(json.dumps(host), encoding="utf-8")
+    out = run(QWEN, "--host", str(path), "--vllm", "0.14.1")[1]
+    assert "python (4711): 4150 MiB" in out
+    share = float(out.split("--gpu-memory-utilization ")[1].split()[0])
+    assert share * 23.56 * 1024 < 20000  # of 24 GiB, CUDA sees 23.56
+
+
+@pytest.mark.parametrize("lang", ["en", "zh"])
+@pytest.mark.parametrize(
+    "words",
+    [
+        (QWEN, "--gpu", "NVIDIA A10", "--vllm", "0.14.1", "--concurrency", "16", "--context", "8192"),
+        ("Qwen/Qwen2.5-VL-7B-Instruct", "--gpu", "NVIDIA A10", "--vllm", "0.23.0", "--concurrency", "8", "--context", "8K"),
+        (QWEN, "--which-card", "--vllm", "0.19.1"),
+        ("Qwen/Qwen3-32B", "--gpu", "NVIDIA L20", "--vllm", "0.19.1"),
+    ],
+)
+def test_no_line_is_wider_than_a_terminal(envcheck, words, lang):
+    out = envcheck("size", *words, "--offline", "--lang", lang)[1]
+    assert max(cells(line) for line in out.splitlines() if "`" not in line) <= 80

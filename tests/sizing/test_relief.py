@@ -14,7 +14,7 @@ from envcheck.model.versions import ComputeCapability
 from envcheck.sizing.budget import outcome
 from envcheck.sizing.inputs import Card, SizingInputs
 from envcheck.sizing.question import ask
-from envcheck.sizing.relief import relieve, state
+from envcheck.sizing.relief import media_levers, relieve, state
 
 A10 = Card(name="NVIDIA A10", count=1, total_bytes=22.06 * GIB, capability=ComputeCapability(8, 6))
 L20 = Card(name="NVIDIA L20", count=4, total_bytes=44.4 * GIB, capability=ComputeCapability(8, 9))
@@ -121,3 +121,25 @@ def test_rows_are_added_for_as_many_requests_as_asked(config, table):
     found = relieve(question, Load(question.settings.sequences + 1, 256))
     assert found.serve_args["max_num_seqs"] == question.settings.sequences + 1
     assert state(question, found.load).rows_missing == 1
+
+
+def test_only_a_limit_of_0_frees_anything_of_an_encoder(config, table):
+    question = question_of(config, table, "qwen2.5-vl-7b", A10, "0.23.0")
+    steps = {step.lever: step for step in media_levers(question, Load(4, 8192))}
+    assert 0 < steps["video"].frees_gib <= steps["media-off"].frees_gib
+    one, two = (
+        state(question_of(config, table, "qwen2.5-vl-7b", A10, "0.23.0", limit_mm_per_prompt={"image": n, "video": 0}), Load(4, 8192))
+        for n in (1, 2)
+    )
+    assert one.found.kv == two.found.kv
+
+
+def test_a_text_model_has_no_such_levers(config, table):
+    assert media_levers(question_of(config, table, "qwen2.5-7b", A10, "0.23.0"), Load(4, 8192)) == []
+
+
+def test_no_graphs_are_given_up_where_fewer_sequences_do(config, table):
+    busy = msgspec.structs.replace(A10, free_bytes=18.5 * GIB)
+    found = relieve(question_of(config, table, "qwen2.5-7b", busy, "0.14.1"), Load(4, 4096))
+    assert found.served
+    assert "enforce_eager" not in found.serve_args

@@ -54,7 +54,7 @@ def command(asked: Common, words: tuple[str, ...], vllm: str | None, gpu: str | 
 
     if not words or words[0].startswith("-"):
         raise UsageError("error.model-first")
-    arguments = parse_serve_args(words[1:], own_options(command))
+    arguments = parse_serve_args(words[1:], own_options(command), lambda: load_matrix(asked).flags)
     check_values(arguments)
     context = options["context"]
     load = Typed(options["concurrency"], length_of("--context", context) if context else None)
@@ -97,6 +97,13 @@ def _unused(host: HostReport, request: Request, result: SizeResult) -> int:
     return 0 if spread or not count or count < 2 or result.verdict == "unknown" else count
 
 
+def _unequal(host: HostReport) -> bool:
+    """Whether the host's GPUs are of several models."""
+    from envcheck.model.host import known
+
+    return len({gpu.name for gpu in known(host.gpus) or ()}) > 1
+
+
 def _size(asked: Common, request: Request, matrix: Matrix, host: HostReport, load: Typed, explain: bool) -> int:
     from envcheck.cli.answer import chosen_release, model_of
     from envcheck.cli.exits import of_size
@@ -127,15 +134,20 @@ def _around(asked: Common, sized: Sized, result: SizeResult, typed: Typed) -> Ar
     from envcheck.render.size_parts import Around
 
     catalogue, question = asked.catalogue, sized.question()
-    relief, variants, cards = None, [], []
+    relief, variants, cards, media = None, [], [], []
     load = sizing.load_of(question, typed.requests, typed.context)
     if typed.stated or result.verdict == "does-not-fit":
         relief = sizing.relief_of(sized, question, load)
     if relief is not None and not relief.asked_for:
         variants = sizing.variants_of(sized, question, load)
         cards = sizing.same_cards(sized, question, load)
+        media = sizing.media_of(sized, question, load)
     failing = result.verdict == "does-not-fit" or (relief is not None and not relief.served)
-    note = catalogue.say("size.one-of", count=spare) if (spare := _unused(sized.host, sized.request, result)) and not relief else ""
+    note = ""
+    if not relief and (spare := _unused(sized.host, sized.request, result)):
+        note = catalogue.say("size.one-of", count=spare)
+    elif _unequal(sized.host):
+        note = catalogue.say("size.unequal", card=question.inputs.card.name or "GPU", count=question.inputs.card.count or 1)
     return Around(
         model=sized.spec,
         vllm=sized.release.raw,
@@ -144,6 +156,8 @@ def _around(asked: Common, sized: Sized, result: SizeResult, typed: Typed) -> Ar
         variants=tuple(variants),
         cards=tuple(cards),
         claims=tuple(sizing.claims_for(sized.matrix, result, sized.request.serve_args, catalogue)) if failing or asked.verbose else (),
+        media=tuple(media),
+        processes=tuple(sizing.others_on_cards(sized.host)),
         stated=typed.stated,
         note=note,
         fancy=asked.lang == "en" and speaks("zh"),
