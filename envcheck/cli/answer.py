@@ -180,7 +180,8 @@ def model_of(request: Request, matrix: Matrix, asked: Common) -> ModelSpec:
     except OSError:  # the folder was removed under us: nothing relative can be meant
         here = None
     revision = request.serve_args.get("revision")
-    places = Places(hub, asked.offline, here, modelscope, revision if isinstance(revision, str) else None)
+    chosen = None if revision is None or isinstance(revision, bool) else str(revision)
+    places = Places(hub, asked.offline, here, modelscope, chosen, tuple(mirror.url for mirror in hubs))
     system = RealSystem(offline=asked.offline)
     spec = find_model(request.model or "", system, matrix.model, places, _store)
     if any(key.startswith(("spec", "lora_modules")) for key in request.serve_args):

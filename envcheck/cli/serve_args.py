@@ -3,40 +3,75 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any
 
 from envcheck.errors import UsageError
 
+if TYPE_CHECKING:
+    from envcheck.matrix.flags import Flags
+
 _NAME = re.compile(r"--[A-Za-z][A-Za-z0-9_.-]*\Z")
 _NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?\Z")
+_SHORT = re.compile(r"-[A-Za-z]{1,8}\Z")
 _LONGEST = 4096  # characters of a value
+_MOST = 256  # words behind one name
+_TEXTS = ("revision", "code_revision", "tokenizer_revision", "served_model_name", "api_key")  # a commit may be all digits
 
 
-def parse_serve_args(words: Sequence[str], own_options: Iterable[str]) -> dict[str, Any]:
+def parse_serve_args(words: Sequence[str], own_options: Iterable[str], flags: Callable[[], Flags] | None = None) -> dict[str, Any]:
     """Arguments in snake case with typed values; a name without a value is a switch, `--no-x` is x off.
 
-    Raises UsageError for a word that is no argument, and for a near miss of an option of ours, which would otherwise pass as vLLM's.
+    `flags` gives the arguments of all releases, and is asked only where it matters: for several words behind one name, which become a
+    list, and for short names such as `-tp`. Raises UsageError for a word that is no argument, and for a near miss of an option of ours,
+    which would otherwise pass as vLLM's.
     """
     found: dict[str, Any] = {}
     position = 0
     while position < len(words):
         name, equals, value = words[position].partition("=")
+        name = _long(name, flags)
         if not _NAME.match(name):
             raise UsageError("error.serve-argument", text=words[position][:100])
         _refuse_near_miss(name, own_options)
         position += 1
-        if not equals and position < len(words) and not words[position].startswith("--"):
-            value, equals = words[position], "="
-            position += 1
+        values = [value] if equals else []
+        if not equals:
+            behind = _values(words[position:], name, flags)
+            values, position = list(behind), position + len(behind)
         key = name[2:].replace("-", "_")
-        if equals:
-            found[key] = typed(value[:_LONGEST])
+        if values:
+            told = [text_of(each) if key in _TEXTS else typed(each[:_LONGEST]) for each in values]
+            found[key] = told if len(told) > 1 else told[0]
         elif key.startswith("no_"):
             found[key[3:]] = False
         else:
             found[key] = True
     return found
+
+
+def _long(name: str, flags: Callable[[], Flags] | None) -> str:
+    """The full name of a short one."""
+    if flags is None or not _SHORT.match(name):
+        return name
+    flag = flags().flag(name)
+    return flag.name if flag else name
+
+
+def _values(words: Sequence[str], name: str, flags: Callable[[], Flags] | None) -> Sequence[str]:
+    """The words behind a name that are its values: one, or all up to the next argument where a release takes several."""
+    count = 0
+    while count < min(len(words), _MOST) and not words[count].startswith("--") and not _SHORT.match(words[count]):
+        count += 1
+    if count > 1:
+        flag = flags().flag(name) if flags else None
+        count = count if flag and any(form.several for form in flag.forms) else 1
+    return words[:count]
+
+
+def text_of(value: str) -> str:
+    """A value that stays text even where it looks like a number."""
+    return value[:_LONGEST]
 
 
 def typed(value: str) -> str | int | float | bool:

@@ -6,11 +6,14 @@ import os
 from collections.abc import Sequence
 
 from envcheck.errors import EnvcheckError, UsageError
-from envcheck.render.files import HEAD_BYTES, NAMES, PlanFile, is_ours
+from envcheck.render.files import HEAD_BYTES, LARGEST_BYTES, NAMES, PlanFile, is_edited, is_ours
 
 
-def write_files(folder: str, files: Sequence[PlanFile]) -> list[str]:
-    """Write the files into the folder, made where missing; their paths. Nothing is written when one of them may not be."""
+def write_files(folder: str, files: Sequence[PlanFile], *, force: bool = False) -> list[str]:
+    """Write the files into the folder, made where missing; their paths. Nothing is written when one of them may not be.
+
+    A script that was changed by hand since we wrote it stays, unless `force`.
+    """
     try:
         os.makedirs(folder, exist_ok=True)
     except FileExistsError:
@@ -19,7 +22,7 @@ def write_files(folder: str, files: Sequence[PlanFile]) -> list[str]:
         raise _cannot(folder, error) from None
     paths = [os.path.join(folder, file.name) for file in files]
     for path in paths:
-        _refuse_foreign(path)
+        _refuse_foreign(path, force=force)
     for path, file in zip(paths, files, strict=True):
         _write(path, file)
     _remove_outdated([os.path.join(folder, name) for name in NAMES if name not in {file.name for file in files}])
@@ -36,7 +39,7 @@ def _remove_outdated(paths: Sequence[str]) -> None:
             continue  # not there, or not ours
 
 
-def _refuse_foreign(path: str) -> None:
+def _refuse_foreign(path: str, *, force: bool = False) -> None:
     try:
         # Not through a link, and without waiting should the path be a pipe.
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
@@ -45,13 +48,16 @@ def _refuse_foreign(path: str) -> None:
     except OSError:
         raise UsageError("error.foreign-file", path=path) from None
     try:
-        ours = is_ours(os.read(descriptor, HEAD_BYTES))
+        content = os.read(descriptor, LARGEST_BYTES)
+        ours, edited = is_ours(content[:HEAD_BYTES]), is_edited(content)
     except OSError:  # a folder
-        ours = False
+        ours = edited = False
     finally:
         os.close(descriptor)
     if not ours:
         raise UsageError("error.foreign-file", path=path)
+    if edited and not force:
+        raise UsageError("error.edited-file", path=path)
 
 
 def _write(path: str, file: PlanFile) -> None:

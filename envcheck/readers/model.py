@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from envcheck.system.store import Store
 
 _NAME_LIMIT = 400  # characters of a path or name; repository names end at 96 + 96
+_PARTS = 2  # of a repository's name: who has it, and the model
 _GGUF = ".gguf"
 _UNVERIFIED = "unverified"
 _OFFLINE = ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE")  # switches of the hub's own libraries, which vLLM heeds too
@@ -59,7 +60,7 @@ class Places(msgspec.Struct, frozen=True):
     """Where to look: `hub_url` the official hub (`HF_ENDPOINT` of the environment names another one); `offline` = ask nobody.
 
     `working_dir` = where relative paths start, absolute; None = they are not looked for. `modelscope_url` = ModelScope, asked where
-    `VLLM_USE_MODELSCOPE` says so. `revision` = a branch, tag or commit, None = the newest.
+    `VLLM_USE_MODELSCOPE` says so. `revision` = a branch, tag or commit, None = the newest. `hubs` = the hubs whose addresses are known.
     """
 
     hub_url: str
@@ -67,6 +68,7 @@ class Places(msgspec.Struct, frozen=True):
     working_dir: str | None = None
     modelscope_url: str | None = None
     revision: str | None = None
+    hubs: tuple[str, ...] = ()
 
 
 def find_model(name: str, system: System, catalogue: Catalogue, places: Places, store: Callable[[], Store] | None = None) -> ModelSpec:
@@ -78,7 +80,7 @@ def find_model(name: str, system: System, catalogue: Catalogue, places: Places, 
     Raises UsageError for a model that does not exist or is refused, CannotTellError where that cannot be told, InputError on a broken
     configuration.
     """
-    wanted = checked_name(name)
+    wanted = _named(checked_name(name), places)
     path = _folder(wanted, system, places)
     if path is not None:
         return _read(wanted, path, system)
@@ -183,6 +185,21 @@ def checked_name(name: str) -> str:
     if not wanted or len(wanted) > _NAME_LIMIT or not wanted.isprintable():
         raise UsageError("error.model-name", name=_shown(name), most=_NAME_LIMIT)
     return wanted
+
+
+def _named(name: str, places: Places) -> str:
+    """The repository that an address on a known hub means; any other name without a slash at its end."""
+    if not name.startswith(("https://", "http://")):
+        return name.rstrip("/") if is_repository(name.rstrip("/")) else name
+    host, *parts = name.split("://", 1)[1].split("?", maxsplit=1)[0].split("#", maxsplit=1)[0].split("/")
+    known = {url.split("://", 1)[-1].split("/")[0] for url in (*places.hubs, places.hub_url, places.modelscope_url or "")}
+    parts = [part for part in parts if part]
+    if parts[:1] == ["models"]:  # ModelScope's pages
+        parts = parts[1:]
+    found = "/".join(parts[:_PARTS])
+    if host.lower().removeprefix("www.") not in known - {""} or len(parts) < _PARTS or not is_repository(found):
+        raise UsageError("error.model-url", url=_shown(name), hubs=", ".join(sorted(known - {""})))
+    return found
 
 
 def is_repository(name: str) -> bool:

@@ -86,3 +86,19 @@ def test_cards_by_name_and_number(text: str, name: str, count: int) -> None:
 def test_any_text_is_cards_or_a_usage_error(text: str) -> None:
     with suppress(UsageError):
         assert host_of_cards(text, MATRIX).gpus
+
+
+def test_several_words_short_names_and_what_stays_text() -> None:
+    words = ["-tp", "2", "--lora-modules", "a=/x", "b=/y", "--revision", "0123", "--served-model-name", "one", "2"]
+    assert parse_serve_args(words, [], lambda: MATRIX.flags) == {
+        "tensor_parallel_size": 2,
+        "lora_modules": ["a=/x", "b=/y"],
+        "revision": "0123",
+        "served_model_name": ["one", "2"],
+    }
+
+
+@pytest.mark.parametrize("words", [["--max-model-len", "1", "2"], ["-zz", "1"], ["--enforce-eager", "a", "b"]])
+def test_several_words_behind_what_takes_one_are_refused(words: list[str]) -> None:
+    with pytest.raises(UsageError):
+        parse_serve_args(words, [], lambda: MATRIX.flags)

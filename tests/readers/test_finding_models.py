@@ -227,7 +227,7 @@ def test_a_token_that_is_none(host, token):
     ["", "   ", "a" * 500, "a\nb", "a\0b", "../../etc/passwd", "/nowhere", "~/nothing", "./x", "a/b/c", "..", "a/..", "a//b",
      "a/-b", "a b/c",
      "a/b?x=1",
-     "https://hub.example/a/b", "a/b#c", "a/%2e%2e", "\x1b[31mred", "models--a--b", "名/字"],
+     "https://other.example/a/b", "a/b#c", "a/%2e%2e", "\x1b[31mred", "models--a--b", "名/字"],
 )  # fmt: skip
 def test_hostile_names_are_refused_and_asked_of_nobody(host, name):
     system = host(env={"HOME": "/home/u"})

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 @click.option("--vllm", callback=said, metavar="SPEC", help="Plan this vLLM: a release, `0.19`, `>=0.8,<0.10` or `latest`.")
 @click.option("--model", callback=said, metavar="NAME", help="The model to serve: hub id or local folder.")
 @click.option("-o", "--output", "folder", callback=said, metavar="DIR", help="Write the scripts and plan.json there (run.sh for an image).")
+@click.option("--force", is_flag=True, help="Write over scripts there that were changed by hand.")
 @click.option("--prompt-tokens", type=click.IntRange(1, 10**9), metavar="N", help="Tokens of the longest prompt: what fits beside it.")
 @click.option("--output-tokens", type=click.IntRange(1, 10**9), metavar="N", help="Tokens wanted of an answer: how long a prompt may be.")
 @wishes
@@ -33,6 +34,7 @@ def command(
     vllm: str | None,
     model: str | None,
     folder: str | None,
+    force: bool,
     prompt_tokens: int | None,
     output_tokens: int | None,
     wished: Wishes,
@@ -51,7 +53,7 @@ def command(
     from envcheck.model.request import Request
 
     tokens = Tokens(prompt_tokens, output_tokens)
-    serve_args = parse_serve_args(serve_words, own_options(command))
+    serve_args = parse_serve_args(serve_words, own_options(command), lambda: load_matrix(asked).flags)
     if (serve_args or tokens.stated) and not model:
         raise UsageError("error.no-model")
     matrix = load_matrix(asked)
@@ -60,7 +62,7 @@ def command(
     if report.plan is None:
         return int(ExitCode.UNKNOWN)
     if folder:
-        _write(report, report.plan, folder, asked)
+        _write(report, report.plan, f"./{folder}" if folder.startswith("-") else folder, asked, force=force)
     else:
         _show(report, report.plan, asked)
     from envcheck.cli.exits import of_plan
@@ -80,14 +82,14 @@ def _show(report: CheckReport, plan: Plan, asked: Common) -> None:
         to_stdout(plan_text(plan, asked.catalogue, verbose=asked.verbose, brief=asked.quiet, doubt=doubt, paint=asked.paint))
 
 
-def _write(report: CheckReport, plan: Plan, folder: str, asked: Common) -> None:
+def _write(report: CheckReport, plan: Plan, folder: str, asked: Common, *, force: bool) -> None:
     from envcheck import __version__
     from envcheck.cli.written import write_files
     from envcheck.render.files import plan_files
     from envcheck.render.plan_text import Doubt, written_text
 
     catalogue = asked.catalogue
-    paths = write_files(folder, plan_files(plan, catalogue, __version__))
+    paths = write_files(folder, plan_files(plan, catalogue, __version__), force=force)
     if asked.output == "json":
         from envcheck.render.jsonmodel import WrittenOut
 

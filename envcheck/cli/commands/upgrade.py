@@ -54,7 +54,7 @@ def command(asked: Common, words: tuple[str, ...], old: str | None, new: str | N
     matrix = load_matrix(asked)
     host = host_of_cards(gpu, matrix) if gpu else load_host(asked, matrix)
     before, after = matrix.matching(old)[0], matrix.matching(new)[0] if new else matrix.releases[0]
-    request = Request(model=model, serve_args=parse_serve_args(words, own_options(command)))
+    request = Request(model=model, serve_args=parse_serve_args(words, own_options(command), lambda: matrix.flags))
     spec = model_of(request, matrix, asked) if model else None
     found = upgrade(matrix, before, after, sizer_of(matrix).card(host), request.serve_args, _architectures(spec), _method(spec))
     memory = _memory(host, matrix, request, spec, found, before, after) if spec else None
