@@ -119,6 +119,7 @@ def variants_of(sized: Sized, question: Question, load: Load) -> list[VariantOut
         other = there.question()
         relief, weights = relief_of(there, other, load), other.weights(other.stages[0])
         if relief is None or weights is None or whole is None:
+            found.append(VariantOut(name, None, None, False, 0.0, {}))
             continue
         figures = round(gib(weights), 2), round(gib(whole - weights), 2)
         found.append(VariantOut(name, *figures, relief.served, relief.requests, relief.serve_args))

@@ -29,6 +29,9 @@ def candidates(matrix: Matrix, sizer: Sizer, request: Request, release: Release)
         memory = shown_mib(model)
         if model.kind not in _KINDS or memory is None or memory < _LEAST_MIB or model.unified_memory:
             continue
+        # Of a card that nobody measured, only the variants for mainland China are common enough to be named.
+        if model.memory_mib is None and not model.mainland_variant:
+            continue
         capability = model.compute_capability
         if capability not in runs:
             runs[capability] = _runs(matrix, model, request, release)

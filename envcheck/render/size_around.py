@@ -46,6 +46,9 @@ def write_load(page: Page, size: SizeResult, around: Around) -> None:
         page.say("size.load.as-asked", role="good", requests=relief.load.requests, tokens=relief.load.context)
     elif relief.served:
         page.say("size.load.with", role="caution", requests=relief.load.requests, tokens=relief.load.context)
+    elif not relief.serve_args:
+        missing = f"{relief.missing_gib:.2f}"
+        page.say("size.load.not-start", role="bad", requests=relief.load.requests, tokens=relief.load.context, missing=missing)
     else:
         held, missing = f"{relief.requests:.1f}", f"{relief.missing_gib:.2f}"
         page.say("size.load.not", role="bad", requests=relief.load.requests, tokens=relief.load.context, held=held, missing=missing)
@@ -87,7 +90,10 @@ def _write_elsewhere(page: Page, around: Around) -> None:
     if around.variants:
         page.heading("size.variants")
     for variant in around.variants:
-        weights, frees = f"{variant.weights_gib or 0:.2f}", f"{variant.frees_gib or 0:.2f}"
+        if variant.weights_gib is None:
+            page.say("size.variant.unknown", indent="  ", model=quote(variant.model))
+            continue
+        weights, frees = f"{variant.weights_gib:.2f}", f"{variant.frees_gib or 0:.2f}"
         key = "size.variant.served" if variant.served else "size.variant.not"
         page.say(key, indent="  ", model=variant.model, weights=weights, frees=frees)
     relief, model = around.relief, around.model

@@ -25,7 +25,7 @@ Allowed = Callable[[Mapping[str, Any]], bool]
 
 _FEWEST_SEQUENCES = 16
 _HIGHEST_UTILIZATION = 0.95
-_LITTLE = ("max_num_batched_tokens", "enforce_eager")  # cost speed, and are not worth it where they do not get the load served
+_LITTLE = 1.05  # of what is lacking at best: a lever without which it lacks no more than this is not worth its price
 _WORTH_GIB = 0.01
 _UNPAID = ("free-memory", "sampler-warmup", "cuda-graphs")  # what more utilization makes worse
 _ARGUMENTS: dict[Lever, str] = {
@@ -129,18 +129,18 @@ def _distance(now: State) -> tuple[int, bool, float]:
 
 
 def _needed_only(draft: Draft, question: Question, load: Load) -> Draft:
-    """The draft without what is not needed, the costliest first; one that does not serve the load without what costs speed for little."""
+    """The draft without what is not needed, the costliest first; where the load is not served, without what brings it little nearer."""
     last = state(draft.question, load)
     if last is None:
         return draft
     for name in reversed(_ARGUMENTS.values()):
-        if name not in draft.reasons or name == "dtype" or not (last.served or name in _LITTLE):
+        if name not in draft.reasons or name == "dtype":
             continue
         reasons = {key: why for key, why in draft.reasons.items() if key != name}
         changed = draft.question.inputs.serve_args
         without = question.with_args(**{key: changed[key] for key in reasons})
         then = state(without, load)
-        if then is not None and then.found.shortage is None and then.served >= last.served:
+        if then is not None and _distance(then)[:2] <= _distance(last)[:2] and then.missing <= last.missing * _LITTLE:
             draft = Draft(without, reasons)
     return draft
 
