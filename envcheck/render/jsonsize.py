@@ -52,6 +52,7 @@ class ReliefOut(msgspec.Struct, frozen=True):
     steps: list[StepOut]
     serve_args: dict[str, Any]
     why: list[str]
+    requests_interval: tuple[float, float] | None = None
 
 
 class CardOut(msgspec.Struct, frozen=True):
@@ -126,7 +127,9 @@ def card_out(card: CardNeeded) -> CardOut:
 def _relief(relief: Relief, catalogue: Catalogue) -> ReliefOut:
     why = [catalogue.text(text) for text in relief.why]
     steps = [_step(step, catalogue) for step in relief.steps]
-    return ReliefOut(relief.asked_for, relief.served, relief.requests, relief.missing_gib, steps, relief.serve_args, why)
+    return ReliefOut(
+        relief.asked_for, relief.served, relief.requests, relief.missing_gib, steps, relief.serve_args, why, relief.requests_interval
+    )
 
 
 def _step(step: ReliefStep, catalogue: Catalogue) -> StepOut:

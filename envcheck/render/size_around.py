@@ -52,6 +52,9 @@ def write_load(page: Page, size: SizeResult, around: Around) -> None:
     else:
         held, missing = f"{relief.requests:.1f}", f"{relief.missing_gib:.2f}"
         page.say("size.load.not", role="bad", requests=relief.load.requests, tokens=relief.load.context, held=held, missing=missing)
+    interval = relief.requests_interval
+    if stated and relief.served and interval and interval[0] < relief.load.requests:
+        page.say("size.load.close", role="caution", fewest=f"{interval[0]:.1f}")
     if relief.steps and (stated or relief.served):
         page.heading("size.steps")
         _write_steps(page, relief.steps)

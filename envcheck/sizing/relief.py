@@ -18,6 +18,7 @@ from envcheck.model.relief import Lever, Load, Relief, ReliefStep
 from envcheck.model.text import Text
 from envcheck.model.units import GIB, gib
 from envcheck.sizing.budget import Outcome, RankBudget, free_bytes, noise_bytes, outcome
+from envcheck.sizing.interval import kv_interval
 from envcheck.sizing.question import Question
 from envcheck.sizing.suggest import Draft, finished, less_utilization, smaller_batch, suggestion, with_dtype, without_video
 
@@ -93,7 +94,16 @@ def relieve(question: Question, load: Load, allowed: Allowed = lambda _: True) -
     if last.found.shortage is not None and chosen.serve_args:
         last = state(question.with_args(**chosen.serve_args), load) or last
     held = last.requests if math.isfinite(last.requests) else float(load.requests)
-    return Relief(load, asked.served, last.served, round(held, 2), _missing(last), steps, chosen.serve_args, chosen.why)
+    return Relief(load, asked.served, last.served, round(held, 2), _missing(last), steps, chosen.serve_args, chosen.why, _held(last, load))
+
+
+def _held(now: State, load: Load) -> tuple[float, float] | None:
+    """Fewest and most requests of the load's context that the KV cache holds at once, by its interval; None where it keeps nothing."""
+    pool, replicas = now.found.pool, now.question.settings.replicas
+    if not pool.groups or now.found.shortage or now.question.settings.blocks:
+        return None
+    low, high = (pool.concurrency(pool.blocks(bound), load.context) * replicas for bound in kv_interval(now.question, now.first))
+    return round(low, 2), round(high, 2)
 
 
 def _missing(now: State) -> float:

@@ -143,3 +143,11 @@ def test_no_graphs_are_given_up_where_fewer_sequences_do(config, table):
     found = relieve(question_of(config, table, "qwen2.5-7b", busy, "0.14.1"), Load(4, 4096))
     assert found.served
     assert "enforce_eager" not in found.serve_args
+
+
+@pytest.mark.parametrize("model", ["qwen2.5-7b", "gemma-3-27b", "qwen3-30b-a3b"])
+def test_the_interval_holds_the_figure(config, table, model):
+    found = relieve(question_of(config, table, model, H20, "0.19.1"), Load(4, 4096))
+    low, high = found.requests_interval
+    assert low <= found.requests <= high
+    assert low < high
