@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from envcheck.matrix.start import StartFacts
     from envcheck.matrix.toolchain import Toolchain
     from envcheck.matrix.v0_arguments import V0Argument
+    from envcheck.matrix.v1_gaps import V1Gap
     from envcheck.matrix.xids import XidKind
 
 
@@ -165,6 +166,13 @@ class JudgementFacts:
 
         names = folder_files(self.folder, "signatures")
         return tuple(one for name in names for one in self._read(name, list[Signature]))
+
+    @cached_property
+    def v1_gaps(self) -> tuple[V1Gap, ...]:
+        """Arguments for which releases with both engines take V0."""
+        from envcheck.matrix.v1_gaps import V1Gap  # noqa: PLC0415  # only for what is served
+
+        return tuple(self._read("v1_gaps.json", list[V1Gap]))
 
     @cached_property
     def xids(self) -> dict[int, XidKind]:

@@ -62,7 +62,7 @@ def serve_config(
         Wanted(name, value, Text(f"plan.serve.{name}")) for name, value in (("host", ADDRESS), ("port", int(PORT))) if name not in given
     ]
     of_model, notes = _of_model(spec, facts, given, asked or {})
-    notes = (*notes, *_of_gpus(facts, wanted, asked or {}))
+    notes = (*notes, *_of_gpus(facts, wanted, asked or {}), *_of_engine(facts, spec, wanted))
     spelt = _spelt(facts, [*listening, *of_model, *(one for one in wanted if one.key != _SECRET)])
     environment = (*_environment(mirrors), *switched_off(kernels, facts.vllm if facts else ""), *spelt.environment)
     if _SECRET in given:  # a key is never written down
@@ -108,6 +108,15 @@ def _of_gpus(facts: Facts | None, wanted: list[Wanted], asked: Mapping[str, Any]
     arguments = {one.key: one.value for one in wanted}
     chosen = any(key.endswith("_parallel_size") for key in asked)
     yield from parallel_notes(facts.situation, facts.matrix, facts.release, arguments, asked=chosen)
+
+
+def _of_engine(facts: Facts | None, spec: ModelSpec, wanted: list[Wanted]) -> Iterator[Text]:
+    """Which engine serves this, where the arguments decide it."""
+    if facts is None or facts.situation is None:
+        return
+    from envcheck.planning.serving.engine import engine_notes  # noqa: PLC0415  # the memory model is wanted by it
+
+    yield from engine_notes(facts.situation, facts.matrix, facts.release, spec, {one.key: one.value for one in wanted})
 
 
 def _nameable(key: str) -> bool:
