@@ -104,7 +104,7 @@ class Sizer:
             engine=_engine(request.engine) or _engine(engine),
             serve_args=request.serve_args,
             environment=host.environment if isinstance(host.environment, dict) else {},
-            first_start=request.first_start,
+            first_start=_first_start(request, host),
             ram_bytes=_ram(host),
             flashinfer=_has_package(host, "flashinfer-python", "flashinfer"),
             llm_class=request.llm_class is True,
@@ -191,6 +191,13 @@ def _mib(value: object) -> float | None:
 
 def _wsl(host: HostReport) -> bool:
     return bool(host.os and host.os.wsl is True)
+
+
+def _first_start(request: Request, host: HostReport) -> bool | None:
+    """As told; a host whose packages are known and hold no vLLM has compiled nothing yet; else not known."""
+    if isinstance(request.first_start, bool):
+        return request.first_start
+    return True if isinstance(host.packages, dict) and not host.packages.get("vllm") else None
 
 
 def _has_package(host: HostReport, *names: str) -> bool:

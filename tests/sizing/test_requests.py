@@ -121,3 +121,21 @@ def test_free_memory_where_cpu_and_gpu_share_it(facts):
     )
     assert shared.free_bytes == 103362 * 2**20
     assert apart.free_bytes is None
+
+
+@pytest.mark.parametrize(
+    ("packages", "told", "found"),
+    [
+        ({}, None, True),
+        ({"torch": "2.9.1"}, None, True),
+        ({"vllm": "0.19.1"}, None, None),
+        ({}, False, False),
+        ({"vllm": "0.19.1"}, True, True),
+    ],
+)
+def test_a_host_that_never_had_vllm_starts_cold(facts, packages, told, found):
+    host = msgspec.convert({"gpus": [{"name": "NVIDIA A10"}], "packages": packages}, HostReport)
+    request = Request(model_config={}, first_start=told)
+    assert Sizer(facts, lambda name: None).inputs(host, request, None, Version("0.19.1"), None).first_start is found
+    unsaid = msgspec.convert({"gpus": [{"name": "NVIDIA A10"}]}, HostReport)
+    assert Sizer(facts, lambda name: None).inputs(unsaid, Request(), None, None, None).first_start is None
