@@ -24,7 +24,7 @@ _WORDS = {
             "`envcheck size` says what vLLM will leave for the KV cache before it is started. Here its figures stand "
             "beside those of other "
             "tools' published rules, on the same {n} start-up logs from public reports (releases {oldest} to {newest}, "
-            "cards of {smallest:.0f} to {largest:.0f} GiB). Every "
+            "cards of {smallest:.0f} to {largest:.0f} GiB; {sweep} are one sweep of 0.19.0 on H100). Every "
             "rule but the first is given the weights that the server itself logged. U = `gpu_memory_utilization`, T = "
             "the GPU's memory, W = "
             "weights on a GPU; GiB."
@@ -68,7 +68,7 @@ _WORDS = {
         "made": ("由 `python -m tests.benchmarks.memory_scoreboard --configs FOLDER --docs docs CASES.json` 生成，请勿手工修改。"),
         "what": (
             "`envcheck size` 在 vLLM 启动之前就给出将留给 KV 缓存的显存。下表在同样的 {n} 份公开启动日志上（版本 {oldest} 至 {newest}，"
-            "显卡 {smallest:.0f} 至 {largest:.0f} GiB）"
+            "显卡 {smallest:.0f} 至 {largest:.0f} GiB，其中 {sweep} 份出自 0.19.0 在 H100 上的同一批测试）"
             "把它与其他工具公布的规则并列比较。除第一行外，每条规则都使用服务日志中的实际权重。U = "
             "`gpu_memory_utilization`，T = 显存总量，"
             "W = 单卡权重，单位 GiB。"
@@ -117,7 +117,7 @@ def page(board: dict[str, Any], lang: str) -> str:
 def _what(board: dict[str, Any], words: dict[str, Any]) -> str:
     span, n = board["span"], board["rules"]["envcheck"]["n"]
     cards = {"smallest": span["smallest_gib"], "largest": span["largest_gib"]}
-    text: str = words["what"].format(n=n, oldest=span["oldest"], newest=span["newest"], **cards)
+    text: str = words["what"].format(n=n, oldest=span["oldest"], newest=span["newest"], sweep=span["sweep"], **cards)
     return text
 
 

@@ -108,11 +108,12 @@ def row(found: list[Guess]) -> dict[str, float]:
 
 
 def span(runs: list[Logged]) -> dict[str, str | float]:
-    """The oldest and newest release, the smallest and largest card (GiB) of the runs whose KV memory counts."""
+    """Oldest and newest release, smallest and largest card (GiB) of the runs whose KV memory counts, and how many are of one sweep."""
     counted = [run for run in runs if "kv" in run.seen]
     releases = sorted({run.release for run in counted}, key=Version)
     totals = [run.run.total_gib for run in counted]
-    return {"oldest": releases[0], "newest": releases[-1], "smallest_gib": min(totals), "largest_gib": max(totals)}
+    sweep = sum("sweep" in run.run.group for run in counted)
+    return {"oldest": releases[0], "newest": releases[-1], "smallest_gib": min(totals), "largest_gib": max(totals), "sweep": sweep}
 
 
 def main() -> None:
