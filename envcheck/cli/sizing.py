@@ -51,11 +51,14 @@ class Sized(msgspec.Struct, frozen=True):
         sizer = sizer_of(self.matrix)
         return ask(sizer.inputs(seen(self.host), self.request, spec or self.spec, self.release.version, self.engine), sizer.table)
 
-    def findings(self, arguments: Mapping[str, Any] | None = None) -> tuple[Finding, ...]:
-        """Errors about serving so, whatever the memory; with other serve arguments where they are given."""
-        return tuple(
-            found for found in self._judged(arguments, remedies=True) if found.severity is Severity.ERROR and found.code in _ABOUT_SERVING
-        )
+    def findings(self) -> tuple[Finding, ...]:
+        """Errors about serving so, whatever the memory, with their ways out."""
+        # Ways out are dear to find, and mostly there is nothing to find them for.
+        return self._errors(remedies=True) if self._errors(remedies=False) else ()
+
+    def _errors(self, *, remedies: bool) -> tuple[Finding, ...]:
+        found = self._judged(self.request.serve_args, remedies=remedies)
+        return tuple(each for each in found if each.severity is Severity.ERROR and each.code in _ABOUT_SERVING)
 
     def allowed(self, arguments: Mapping[str, Any]) -> bool:
         """Whether release and GPU take what the levers set, as far as is known."""
@@ -63,12 +66,11 @@ class Sized(msgspec.Struct, frozen=True):
             return True
         return not any(found.code in _REFUSED and found.severity is not Severity.INFO for found in self._judged(arguments))
 
-    def _judged(self, arguments: Mapping[str, Any] | None, *, remedies: bool = False) -> tuple[Finding, ...]:
+    def _judged(self, arguments: Mapping[str, Any], *, remedies: bool = False) -> tuple[Finding, ...]:
         from envcheck.cli.answer import informed
         from envcheck.rules.check import judge
 
-        told = dict(self.request.serve_args if arguments is None else arguments)
-        asked = msgspec.structs.replace(informed(self.request, self.spec), serve_args=told, vllm=self.release.raw)
+        asked = msgspec.structs.replace(informed(self.request, self.spec), serve_args=dict(arguments), vllm=self.release.raw)
         return judge(self.host, self.matrix, asked, remedies=remedies).findings
 
 
