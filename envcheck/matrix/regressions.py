@@ -20,7 +20,8 @@ class Condition(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
     `capability_from` to `capability_to` = compute capabilities, both included, of any GPU in use; `gpus` = parts of a GPU's name, lower
     case. `models` = fragments of a model type or architecture, lower case letters and digits only; `quantization` = methods of number
     formats as vLLM names them. `planned` = what the conditions of advisories are called (`multimodal`, `spec_decode:eagle`);
-    `arguments` = serve arguments in snake case with the value they have: "" = given or switched on, `>=2` a number, anything else the text.
+    `arguments` = serve arguments in snake case with the value they have: "" = given or switched on, `>=2` a number, `x*` a text that
+    begins so, anything else the text.
     """
 
     arch: Arch | None = None

@@ -53,5 +53,5 @@ def _of_condition(condition: Condition) -> Found:
     yield from ((".condition.models", f"`{name}`") for name in condition.models if not re.fullmatch(r"[a-z0-9]+", name))
     yield from ((".condition.gpus", f"`{name}`") for name in condition.gpus if name != name.lower() or not name.strip())
     for name, value in condition.arguments.items():
-        if not re.fullmatch(r"[a-z][a-z0-9_]*", name) or not re.fullmatch(r"(>=\d+)?|[a-z0-9_.-]+", value):
+        if not re.fullmatch(r"[a-z][a-z0-9_]*", name) or not re.fullmatch(r"(>=\d+)?|[a-z0-9_.-]+\*?", value):
             yield ".condition.arguments", f"`{name}` with `{value}`"

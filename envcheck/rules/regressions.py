@@ -121,4 +121,5 @@ def _argument(planned: Planned, name: str, wanted: str) -> bool | None:
     if wanted.startswith(">="):
         found = figure(int(value) if isinstance(value, str) and value.isdigit() and len(value) < 12 else value)
         return None if found is None else found >= float(wanted[2:])
-    return str(value)[:_LONGEST].strip().lower() == wanted
+    text = str(value)[:_LONGEST].strip().lower()
+    return text.startswith(wanted[:-1]) if wanted.endswith("*") else text == wanted

@@ -75,6 +75,11 @@ def test_of_the_host(met: Met, condition: dict[str, Any], yes: dict[str, Any], n
             {"serve_args": {"tensor_parallel_size": 1}},
         ),
         ({"arguments": {"num_gpu_blocks_override": ""}}, {"serve_args": {"num_gpu_blocks_override": 500}}, {"serve_args": {"port": 8000}}),
+        (
+            {"arguments": {"kv_cache_dtype": "turboquant*"}},
+            {"serve_args": {"kv_cache_dtype": "turboquant_4bit_nc"}},
+            {"serve_args": {"kv_cache_dtype": "fp8"}},
+        ),
         ({"arguments": {"kv_cache_dtype": "fp8"}}, {"serve_args": {"kv_cache_dtype": "FP8"}}, {"serve_args": {"kv_cache_dtype": "auto"}}),
     ],
 )
