@@ -8,21 +8,14 @@ from typing import Any, Literal
 
 import msgspec
 
+from envcheck.model import memoryrecord
+from envcheck.model.memorycards import Context, CudaTotal, Margins, Spread
 from envcheck.model.modelstructure import Structure
 
-Engine = Literal["v0", "v1"]
-Runner = Literal["v1", "v2"]
-Interconnect = Literal["nvlink", "pcie"]
-ModelKind = Literal["dense", "experts", "recurrent", "multimodal"]
-
-
-class MemoryRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, omit_defaults=True):
-    """What every record has: where it holds and how it is known."""
-
-    sources: list[str]
-    note: str | None = None
-    releases: str = ""
-    engine: Engine | None = None
+Engine = memoryrecord.Engine
+Runner = memoryrecord.Runner
+Interconnect = memoryrecord.Interconnect
+MemoryRecord = memoryrecord.MemoryRecord
 
 
 class Accounting(MemoryRecord, frozen=True, kw_only=True):
@@ -195,62 +188,6 @@ class V2Runner(MemoryRecord, frozen=True, kw_only=True):
     everything: bool = False
     unquantized_only: bool = False
     variable: str | None = None
-
-
-class Context(MemoryRecord, frozen=True, kw_only=True):
-    """What the CUDA context of an idle GPU takes: `base_gib` + total x `share`; `communicators_gib` more with several ranks.
-
-    `wsl` = on Windows, whose desktop and driver model take their part.
-    """
-
-    base_gib: float
-    share: float
-    communicators_gib: float
-    interconnect: Interconnect | None = None
-    wsl: bool = False
-
-
-class CudaTotal(MemoryRecord, frozen=True, kw_only=True):
-    """Total memory as CUDA reports it beside NVML's figure, MiB; `gpus` are words of a name, all of which must occur, case ignored."""
-
-    gpus: list[str]
-    nvml_mib: int
-    cuda_mib: int
-
-
-class Margins(MemoryRecord, frozen=True, kw_only=True):
-    """What decides close calls, GiB.
-
-    `noise_gib` = two runs of one command differ by this much; `warm_up_share` = of the sampler's peak, what its warm-up needs besides
-    for fragmentation; `reserved_share` + `reserved_gib` = total as NVML counts it less total as CUDA does, where no record says;
-    `swap_share` = of host memory, above which a release that pins swap space refuses to start. `measured` = the releases of which logs
-    are known.
-    """
-
-    noise_gib: float
-    warm_up_share: float
-    reserved_gib: float
-    reserved_share: float
-    swap_share: float
-    measured: str = ""
-
-
-class Spread(MemoryRecord, frozen=True, kw_only=True):
-    """How far a term is off in nine runs of ten: `gib` + `share` x the term, GiB.
-
-    `kinds` = only for models of these kinds; `gpus` = words one of which the card's name holds, case ignored; `ranks` = that many
-    tensor-parallel ranks or more; `unified` = only where CPU and GPU share their memory.
-    """
-
-    term: Literal["weights", "quantized", "total", "peaks", "sampler", "encoder", "tower", "cold", "non_torch", "graphs", "noise"]
-    gib: float = 0.0
-    share: float = 0.0
-    kinds: list[ModelKind] = []
-    gpus: list[str] = []
-    ranks: int = 1
-    interconnect: Interconnect | None = None
-    runner: Runner | None = None
-    unified: bool = False
 
 
 class QuantizationFormat(MemoryRecord, frozen=True, kw_only=True):

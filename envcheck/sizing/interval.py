@@ -7,7 +7,8 @@ from collections.abc import Iterator
 
 import msgspec
 
-from envcheck.model.memoryfacts import ModelKind, Spread
+from envcheck.model.memorycards import Spread
+from envcheck.model.memoryrecord import ModelKind
 from envcheck.model.units import GIB
 from envcheck.sizing.budget import RankBudget
 from envcheck.sizing.card import interconnect

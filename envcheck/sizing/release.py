@@ -8,6 +8,7 @@ from typing import TypeVar
 import msgspec
 from packaging.version import Version
 
+from envcheck.model.memorycards import Spread
 from envcheck.model.memoryfacts import (
     Accounting,
     ColdStart,
@@ -26,7 +27,6 @@ from envcheck.model.memoryfacts import (
     NonTorch,
     QuantizationFormat,
     Sampler,
-    Spread,
     Tier,
     V2Runner,
 )
