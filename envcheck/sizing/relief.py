@@ -86,7 +86,7 @@ def relieve(question: Question, load: Load, allowed: Allowed = lambda _: True) -
     asked = state(question, load)
     if asked is None:
         return None
-    drafts = _pulled(Draft(question, {}), load, allowed)
+    drafts = _pulled(with_dtype(Draft(question, {})), load, allowed)
     kept = _needed_only(drafts, question, load)
     last = state(kept.question, load) or asked
     chosen = finished(kept) if last.found.shortage is None else suggestion(question)
@@ -158,12 +158,6 @@ def _needed_only(draft: Draft, question: Question, load: Load) -> Draft:
 def _free_to_set(draft: Draft, name: str) -> bool:
     """Whether nobody asked for the argument."""
     return name not in draft.question.inputs.serve_args or name in draft.reasons
-
-
-def _dtype(draft: Draft, now: State, load: Load) -> Iterator[Draft]:
-    changed = with_dtype(draft)
-    if changed is not draft:
-        yield changed
 
 
 def _sequences(draft: Draft, now: State, load: Load) -> Iterator[Draft]:
@@ -244,7 +238,7 @@ def _eager(draft: Draft, now: State, load: Load) -> Iterator[Draft]:
         yield draft.change("enforce_eager", True, "eager")
 
 
-_GENTLE = (_dtype, _sequences, _context, _video, _utilization, _batch)
+_GENTLE = (_sequences, _context, _video, _utilization, _batch)
 # The gentle ones twice: what helps nothing while another check fails may help once that one passes; and again on more ranks.
 _LEVERS = (*_GENTLE, *_GENTLE, _kv_dtype, _ranks, *_GENTLE, _kv_dtype, _eager)
 
@@ -252,10 +246,11 @@ _LEVERS = (*_GENTLE, *_GENTLE, _kv_dtype, _ranks, *_GENTLE, _kv_dtype, _eager)
 def _steps(question: Question, kept: Draft, load: Load) -> list[ReliefStep]:
     """The changes one after another, in the order of relief, each with what it frees."""
     steps: list[ReliefStep] = []
-    before = state(question, load)
     changed = kept.question.inputs.serve_args
+    # What the card cannot compute in is no lever: vLLM itself replaces it.
+    before = state(question.with_args(dtype=changed["dtype"]) if "dtype" in kept.reasons else question, load)
     for lever, name in _ARGUMENTS.items():
-        if name not in kept.reasons or before is None:
+        if name == "dtype" or name not in kept.reasons or before is None:
             continue
         after = state(before.question.with_args(**{name: changed[name]}), load)
         if after is None:

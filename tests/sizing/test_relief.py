@@ -151,3 +151,11 @@ def test_the_interval_holds_the_figure(config, table, model):
     low, high = found.requests_interval
     assert low <= found.requests <= high
     assert low < high
+
+
+def test_half_precision_is_named_where_there_is_no_bfloat16(config, table):
+    v100 = Card(name="Tesla V100-SXM2-32GB", count=1, total_bytes=31.74 * GIB, capability=ComputeCapability(7, 0))
+    found = relieve(question_of(config, table, "qwen2.5-7b", v100, "0.10.2"), Load(2, 4096))
+    assert found.served
+    assert found.serve_args["dtype"] == "half"
+    assert found.steps == []
