@@ -22,7 +22,7 @@ def head(line: str, *environment: Setting) -> list[str]:
 
 def test_variables_stand_before_the_image() -> None:
     words = head("docker run --rm vllm/vllm-openai:v0.10.2 serve a/b", Setting("VLLM_ATTENTION_BACKEND", "FLASHINFER", WHY))
-    assert words == "docker run -e VLLM_ATTENTION_BACKEND=FLASHINFER --rm vllm/vllm-openai:v0.10.2 serve a/b".split()
+    assert words == ["docker", "run", "-e", "VLLM_ATTENTION_BACKEND=FLASHINFER", "--rm", "vllm/vllm-openai:v0.10.2", "serve", "a/b"]
 
 
 def test_a_secret_is_handed_on_by_its_name() -> None:
