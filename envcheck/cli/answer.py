@@ -35,7 +35,7 @@ def answer(
     judgement = judge(host, matrix, informed(request, spec) if spec else request)
     every_way = ways or asked.output == "json" or asked.verbose
     choice = _choice(judgement, matrix, request, host, every_way)
-    narrowed = _for_model(request, matrix, spec, choice) if spec else None
+    narrowed = for_model(request, matrix, spec, choice) if spec else None
     if spec and narrowed:
         request = narrowed
         judgement = judge(host, matrix, informed(request, spec))
@@ -82,7 +82,7 @@ def _with_tokens(plan: Plan, release: Release, matrix: Matrix, request: Request,
     return replace(plan, tokens=token_budget(matrix, release, context, tokens)) if context else plan
 
 
-def _for_model(request: Request, matrix: Matrix, spec: ModelSpec, choice: StackChoice) -> Request | None:
+def for_model(request: Request, matrix: Matrix, spec: ModelSpec, choice: StackChoice) -> Request | None:
     """The request for a release that knows the model, where none was asked for and the one to be installed does not; else None."""
     if request.vllm or choice.installed or not choice.release:
         return None

@@ -127,7 +127,7 @@ class Answerer:
         """The plan as `envcheck plan` has it: the model sized for the release and the settings that are planned, asked for or not."""
         from datetime import date
 
-        from envcheck.cli.answer import environment_of, planned_size
+        from envcheck.cli.answer import environment_of, for_model, planned_size
         from envcheck.cli.memory import known_spec
         from envcheck.planning.plan import make_plan
         from envcheck.planning.stack import choose_stack
@@ -138,6 +138,10 @@ class Answerer:
         checked(request.pins)
         choice = choose_stack(judgement, self._matrix, request, date.today())
         spec = known_spec(request, self._matrix)
+        narrowed = for_model(request, self._matrix, spec, choice) if spec else None
+        if narrowed:
+            request, judgement = narrowed, judge(host, self._matrix, narrowed)
+            choice = choose_stack(judgement, self._matrix, request, date.today())
         directory = environment_of(host, choice)
         choice = with_ways(choice, judgement, self._matrix, request, directory)
         planned = planned_size(host, self._matrix, request, spec, judgement, choice) if spec else size

@@ -104,3 +104,32 @@ def test_tokens_are_reckoned_on_the_planned_context(envcheck: Run, a10: str) -> 
     assert (tokens["context"], tokens["max_tokens"], tokens["longest_prompt"]) == (4096, 496, 3096)
     assert "tokens" not in json.loads(envcheck(*words)[1])
     assert envcheck("plan", "--host", a10, "--prompt-tokens", "3600", "--offline")[0] == 2  # of which model?
+
+
+def test_a_release_that_knows_the_model_is_planned(envcheck: Run, a10: str, tmp_path: Path) -> None:
+    """Aquila left after 0.24.0: newer releases run on this host, and do not know it."""
+    config = {"model_type": "aquila", "architectures": ["AquilaForCausalLM"], "hidden_size": 1024, "num_hidden_layers": 4}
+    config |= {"num_attention_heads": 8, "intermediate_size": 2048, "vocab_size": 32000, "max_position_embeddings": 4096}
+    (tmp_path / "config.json").write_text(json.dumps(config), encoding="utf-8")
+    words = (
+        "plan",
+        "--host",
+        a10,
+        "--set",
+        "driver.version=580.95.05",
+        "--set",
+        "driver.cuda=13.0",
+        "--model",
+        str(tmp_path),
+        "--offline",
+        "--json",
+    )
+    alone = json.loads(envcheck(*words)[1])
+    assert alone["stack"]["vllm"] == "0.24.0"
+    codes = [finding["code"] for finding in json.loads(envcheck(*words, "--vllm", "0.33.0")[1])["findings"]]
+    assert "model-unsupported-by-release" in codes
+    host = json.loads(Path(a10).read_text(encoding="utf-8"))
+    host["driver"] |= {"version": "580.95.05", "cuda": "13.0"}
+    question = tmp_path / "question.ndjson"
+    question.write_text(json.dumps({"id": 1, "host": host, "request": {"model_config": config}, "want": ["plan"]}) + "\n", encoding="utf-8")
+    assert json.loads(envcheck("batch", str(question))[1])["plan"]["stack"]["vllm"] == "0.24.0"
