@@ -20,7 +20,7 @@ PICKS = (
     *(b"ailure", b"o such", b"nsupported", b"not supported", b"undefined", b"imeout", b"xceed", b"ismatch", b"nvalid", b"nable to"),
     *(b"nknown", b"out of memory", b"not available", b"incompatib", b"not compatible", b"unsatisf", b"conflict", b"equire", b"refused"),
     *(b"lready in use", b"o CUDA", b"is too old", b"o devices", b"ompute capability", b"ptxas", b"only supports", b"PyTorch, please"),
-    *(b"CUDA_ERROR", b"NVRM: "),
+    *(b"CUDA_ERROR", b"_STATUS_", b"NVRM: "),
 )
 _WORD = re.compile(r"[A-Za-z0-9_]{3,}")
 _COMMON = frozenset(
