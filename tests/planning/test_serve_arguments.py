@@ -9,6 +9,8 @@ from typing import Any
 
 import msgspec
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from envcheck.cli.memory import known_spec, size_as_planned
 from envcheck.matrix.load import Matrix
@@ -252,3 +254,35 @@ def test_every_note_is_a_sentence(lang: Lang) -> None:
                 seen.add(note.key)
     known = json.loads((Path(__file__).parents[2] / "envcheck" / "render" / "texts" / f"{lang}.json").read_text(encoding="utf-8"))
     assert {key for key in known if key.startswith("serve.note.argument-")} == seen
+
+
+JSON_VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=30) | st.sampled_from(["--trust-remote-code", "-x", "--"]),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
+    max_leaves=6,
+)
+KEYS = sorted({key for asked in ASKED for key in asked} | {"api_key", "limit_mm_per_prompt.video", "no", "_", "x" * 200})
+
+
+@given(st.dictionaries(st.sampled_from(KEYS) | st.text(max_size=20), JSON_VALUES, max_size=4), st.sampled_from(RELEASES))
+@settings(deadline=None)
+def test_whatever_is_asked_for_a_command_comes_out(asked: dict[str, Any], vllm: str) -> None:
+    spec = ModelSpec("a/b", {}, ModelSource("catalogue", "-"))
+    config = serve_config(spec, None, (), (), Facts(MATRIX, vllm), asked)
+    argv = serve_argv(config)
+    assert argv[:3] == ["vllm", "serve", "a/b"]
+    assert all(len(word) <= 4096 for word in argv)
+    assert argv.count("--host") == 1
+    assert not any(setting.flag in ("--api-key", "VLLM_API_KEY") and setting.value for setting in (*config.settings, *config.environment))
+    assert not any(word.startswith("--") for setting in config.settings for word in setting.words[1:])
+    for note in config.notes:
+        Catalogue("en").text(note)
+
+
+def test_a_value_that_looks_like_an_argument_is_tied_to_its_own() -> None:
+    """Behind a space a parser would take it for what it looks like, and run the model's own code."""
+    spec = ModelSpec("a/b", {}, ModelSource("catalogue", "-"))
+    config = serve_config(spec, None, (), (), Facts(MATRIX, "0.33.0"), {"chat_template": "--trust-remote-code", "seed": -1})
+    assert "--chat-template=--trust-remote-code" in serve_argv(config)
+    assert "--trust-remote-code" not in serve_argv(config)
+    assert serve_argv(config)[-2:] == ["--seed", "-1"]

@@ -16,6 +16,7 @@ from envcheck.model.text import Text
 from envcheck.planning.serving.successors import successor
 
 _LONGEST, _SHOWN = 80, 12
+_LONGEST_VALUE = 4096  # characters
 _LIMITS = "--limit-mm-per-prompt"
 _PAIR = re.compile(r"([a-z_]{1,20})=(\d{1,6})\Z")
 
@@ -73,7 +74,7 @@ def _typed(key: str) -> str:
 
 def _put(settings: dict[str, Setting], notes: list[Text], found: Setting | Text | None) -> None:
     if isinstance(found, Setting):
-        name = "--" + found.flag.removeprefix("--no-").removeprefix("--")
+        name = "--" + found.flag.partition("=")[0].removeprefix("--no-").removeprefix("--")
         settings[name] = found
     elif found is not None:
         notes.append(found)
@@ -109,7 +110,7 @@ def _setting(flags: Flags, version: Version, vllm: str, flag: ServeFlag, one: Wa
     form, name = flags.form(flag, version), flag.name
     dotted = _typed(one.key).partition(".")[1:]
     if dotted[0]:
-        return Setting(name + "".join(dotted), _text(one.value), one.why)
+        return _written(name + "".join(dotted), [_text(one.value)], vllm, one)
     if one.value is None:
         return None
     if isinstance(one.value, bool):
@@ -125,6 +126,17 @@ def _setting(flags: Flags, version: Version, vllm: str, flag: ServeFlag, one: Wa
         shown = bad[0] if bad else _text(one.value)
         key = "serve.note.argument-value" if listed else "serve.note.argument-form"
         return Text(key, {"flag": name, "value": shown[:_LONGEST], "vllm": vllm, "choices": listed})
+    return _written(name, words, vllm, one)
+
+
+def _written(name: str, words: list[str], vllm: str, one: Wanted) -> Setting | Text:
+    """The argument and its words; one that a parser would take for an argument is tied to the name."""
+    dashed = [word for word in words if word.startswith("-") and number_of(word) is None]
+    odd = [word for word in words if not 0 < len(word) <= _LONGEST_VALUE] or (dashed if len(words) > 1 else [])
+    if odd:
+        return Text("serve.note.argument-form", {"flag": name, "value": odd[0][:_LONGEST], "vllm": vllm, "choices": ""})
+    if dashed:
+        return Setting(f"{name}={words[0]}", None, one.why)
     return Setting(name, words[0], one.why, tuple(words[1:]))
 
 
@@ -186,7 +198,12 @@ def _taken(form: FlagForm, word: str) -> bool:
 def _text(value: Any) -> str:
     if isinstance(value, float):
         return f"{value:g}"
-    return value if isinstance(value, str) else json.dumps(value)
+    if isinstance(value, str):
+        return value
+    try:
+        return json.dumps(value)
+    except (TypeError, ValueError, RecursionError):  # no JSON, or too deep
+        return ""
 
 
 def _merge(settings: dict[str, Setting], name: str, content: dict[str, Any], why: Text) -> None:

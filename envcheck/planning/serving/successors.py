@@ -73,7 +73,8 @@ def _speculative_words(flags: Flags, version: Version, found: Replacement, value
 def _task(flags: Flags, version: Version, found: Replacement, value: Any) -> Successor:
     if value in ("generate", "auto"):
         return Successor({"--runner": value})
-    return Successor({"--runner": "pooling", "--convert": _POOLED[value]}) if value in _POOLED else Successor()
+    convert = _POOLED.get(value) if isinstance(value, str) else None
+    return Successor({"--runner": "pooling", "--convert": convert}) if convert else Successor()
 
 
 def _cache_switch(flags: Flags, version: Version, found: Replacement, value: Any) -> Successor:
