@@ -15,6 +15,17 @@ from pathlib import Path
 COMPARE: dict[str, Callable[[float, float], bool]] = {">=": operator.ge, "<=": operator.le, "==": operator.eq}
 
 
+def flat(figures: dict[str, object], before: str = "") -> dict[str, float]:
+    """Figures within figures by dotted names."""
+    found: dict[str, float] = {}
+    for name, value in figures.items():
+        if isinstance(value, dict):
+            found |= flat(value, f"{before}{name}.")
+        elif isinstance(value, (int, float)):
+            found[before + name] = value
+    return found
+
+
 def misses(figures: dict[str, float], wanted: list[str]) -> list[str]:
     """Thresholds that do not hold, as written."""
     missed = []
@@ -32,7 +43,7 @@ def misses(figures: dict[str, float], wanted: list[str]) -> list[str]:
 
 def main() -> int:
     """Print the figures and say whether all thresholds hold."""
-    figures: dict[str, float] = json.loads(Path(sys.argv[1]).read_text(encoding="utf-8"))
+    figures = flat(json.loads(Path(sys.argv[1]).read_text(encoding="utf-8")))
     named = {re.split(r"[<>=]=", text)[0] for text in sys.argv[2:]}
     for name in sorted(figures.keys() - named):
         print(f"       {name} = {figures[name]:g}")
