@@ -9,6 +9,7 @@ from envcheck.model.modelspec import ModelSource, ModelSpec
 from envcheck.model.plan import MirrorChoice, ServeConfig
 from envcheck.model.text import Text
 from envcheck.planning.serve import serve_config
+from envcheck.planning.ways.images import typed_arguments
 
 SPEC = ModelSpec("Qwen/Qwen2.5-7B-Instruct", {}, ModelSource("catalogue", "-"))
 HUB = MirrorChoice("model-hub", "some-mirror", "https://hub.example.com", Text("plan.mirror.model-hub"))
@@ -67,3 +68,8 @@ def test_a_switch_that_is_off_is_left_out_and_takes_no_reason_with_it() -> None:
 def test_every_setting_has_its_reason() -> None:
     config = serve_config(SPEC, size(max_model_len=8192), (HUB,))
     assert all(setting.why.key for setting in (*config.settings, *config.environment))
+
+
+def test_the_arguments_of_a_container_are_words_and_hold_no_key() -> None:
+    given = {"lora_modules": ["a=/x", "b=/y"], "limit_mm_per_prompt": {"image": 2}, "api_key": "secret", "enforce_eager": True, "port": 9}
+    assert list(typed_arguments(given)) == ["--lora-modules", "a=/x", "b=/y", "--limit-mm-per-prompt", '{"image": 2}', "--enforce-eager"]

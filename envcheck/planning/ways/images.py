@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -162,7 +163,7 @@ def _run(context: Context, engine: Engine, *, mainland: bool) -> Run:
         gpus=chosen_gpus((known(situation.host.environment) or {}).get("CUDA_VISIBLE_DEVICES")),
         shm_mib=int(context.matrix.thresholds["shm-recommended-mib"]) if several else 0,
         environment=_hub(context.matrix) if mainland else {},
-        arguments=tuple(_arguments(request.serve_args)),
+        arguments=tuple(typed_arguments(request.serve_args)),
     )
 
 
@@ -172,14 +173,20 @@ def _hub(matrix: Matrix) -> dict[str, str]:
     return hub_settings(found[0].url) if found else {}
 
 
-def _arguments(given: dict[str, Any]) -> Iterator[str]:
-    """The arguments that were asked about, as typed; an address and a port are the container's own."""
+def typed_arguments(given: dict[str, Any]) -> Iterator[str]:
+    """The arguments that were asked about, as typed; address and port are the container's own, and a key is never written down."""
     for name, value in given.items():
-        if value in (None, False) or name in ("model", "host", "port"):
+        if value in (None, False) or name in ("model", "host", "port", "api_key"):
             continue
         yield "--" + name.replace("_", "-")
         if value is not True:
-            yield f"{value:g}" if isinstance(value, float) else str(value)
+            yield from (_word(each) for each in (value if isinstance(value, list) else [value]))
+
+
+def _word(value: object) -> str:
+    if isinstance(value, float):
+        return f"{value:g}"
+    return json.dumps(value) if isinstance(value, (dict, list)) else str(value)
 
 
 def _after(situation: Situation, found: Fit, engine: Engine, *, installs: bool) -> dict[str, Any]:
