@@ -40,6 +40,7 @@ _OURS = (
     "dtype",
     "enforce_eager",
 )
+_UNSAID = (*_OURS, "api_key")  # a key is never written down
 
 
 class Draft(msgspec.Struct, frozen=True):
@@ -206,7 +207,7 @@ def finished(draft: Draft) -> Suggestion:
     args, settings = question.inputs.serve_args, question.settings
     chosen: dict[str, Any] = {}
     why: list[Text] = []
-    for name in (*_OURS, *(key for key in args if key not in _OURS and _NAME.fullmatch(key))):
+    for name in (*_OURS, *(key for key in args if key not in _UNSAID and _NAME.fullmatch(key))):
         value = _plain(args.get(name))
         if name == "max_model_len" and (value is None or not settings.context_asked):
             value = settings.context

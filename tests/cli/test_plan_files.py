@@ -33,3 +33,11 @@ def test_a_folder_with_a_leading_dash_is_named_as_a_path(envcheck: Run, a10: str
     assert (tmp_path / "-x" / "serve.sh").exists()
     assert "bash ./-x/serve.sh" in out
     assert "bash -x" not in out
+
+
+def test_an_api_key_is_never_written_down(envcheck: Run, a10: str, tmp_path: Path) -> None:
+    status, out, errors = envcheck(*WORDS, "--host", a10, "--api-key", "sekret", "-o", str(tmp_path))
+    assert status == 0
+    assert "sekret" not in out + errors + "".join(path.read_text(encoding="utf-8") for path in tmp_path.iterdir())
+    assert "VLLM_API_KEY" in (tmp_path / "serve.sh").read_text(encoding="utf-8")
+    assert "sekret" not in envcheck(*WORDS, "--host", a10, "--api-key", "sekret", "--json")[1]
