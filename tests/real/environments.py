@@ -169,17 +169,18 @@ def _locked(path: Path) -> Iterator[None]:
         yield
 
 
-def interpreter(release: str, *, anew: bool = False) -> Path:
+def interpreter(release: str) -> Path:
     """The Python of the release's environment, made first where it is not there. Raises Unavailable, ValueError, OSError."""
     build = torch()
     state = hashlib.sha256(f"{RECIPE} {build}".encode()).hexdigest()[:12]
     venv = PLACE / release
     with _locked(PLACE / f"{release}.lock"):
-        mark = venv / "complete"
-        if anew or not mark.exists() or mark.read_text(encoding="utf-8") != state:
+        mark, python = venv / "complete", venv / "bin" / "python"
+        # A link to an interpreter that is gone does not exist.
+        if not (python.exists() and mark.exists() and mark.read_text(encoding="utf-8") == state):
             _make(release, venv, build)
             mark.write_text(state, encoding="utf-8")
-    return venv / "bin" / "python"
+    return python
 
 
 def main() -> int:
