@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from envcheck.model.modelspec import ModelSpec
     from envcheck.render.catalogue import Catalogue
     from envcheck.render.claims import ClaimOut
-    from envcheck.render.size_parts import VariantOut
+    from envcheck.render.size_parts import LibraryBatch, SecondStart, VariantOut
     from envcheck.sizing.question import Question
 
 # What is said of memory stands in the budget; what is said of the host's other faults, `check` says.
@@ -94,6 +94,35 @@ def media_of(sized: Sized, question: Question, load: Load) -> list[ReliefStep]:
     from envcheck.sizing.relief import media_levers
 
     return media_levers(question, load, sized.allowed)
+
+
+def second_start(question: Question, size: SizeResult) -> SecondStart | None:
+    """What the KV cache has more of once the first start's compiled code is cached; None where it is not known to gain anything."""
+    if not any(line.term == "cold_start" and line.charged for line in size.account):
+        return None
+    from envcheck.model.units import gib
+    from envcheck.render.size_parts import SecondStart
+    from envcheck.sizing.budget import outcome
+    from envcheck.sizing.question import ask
+
+    warm = outcome(ask(msgspec.structs.replace(question.inputs, first_start=False), question.table, question.dims))
+    cold = outcome(question)
+    if warm is None or cold is None or warm.kv <= cold.kv:
+        return None
+    context = question.settings.context
+    tokens = (found.pool.tokens(found.blocks, context) if found.kv > 0 else 0 for found in (warm, cold))
+    return SecondStart(round(gib(warm.kv - cold.kv), 2), max(0, next(tokens) - next(tokens)))
+
+
+def library_batch(question: Question) -> LibraryBatch | None:
+    """The batches of the `LLM` class beside the server's, where the model is sized for that class."""
+    if not question.inputs.llm_class:
+        return None
+    from envcheck.render.size_parts import LibraryBatch
+    from envcheck.sizing.question import ask
+
+    server = ask(msgspec.structs.replace(question.inputs, llm_class=False), question.table, question.dims)
+    return LibraryBatch(question.settings.batched_tokens, server.settings.batched_tokens)
 
 
 def others_on_cards(host: HostReport) -> list[str]:

@@ -13,7 +13,7 @@ from envcheck.render.catalogue import Catalogue
 from envcheck.render.claims import ClaimOut
 from envcheck.render.jsonmodel import FindingOut, SizeOut
 from envcheck.render.jsonout import findings_out
-from envcheck.render.size_parts import Around, VariantOut
+from envcheck.render.size_parts import Around, LibraryBatch, SecondStart, VariantOut
 
 CARDS_SCHEMA = "envcheck.size-cards/1"
 
@@ -67,7 +67,10 @@ class CardOut(msgspec.Struct, frozen=True):
 
 
 class SizeCommandOut(SizeOut, frozen=True):
-    """The answer of `envcheck size`; `cards` = how many more of the same card would serve it, `claims` = advice that does nothing here."""
+    """The answer of `envcheck size`; `cards` = how many more of the same card would serve it, `claims` = advice that does nothing here.
+
+    `second_start` = what the KV cache has more of once compiled code is cached; `llm_class` = batches of that class beside the server's.
+    """
 
     vllm: str | None = None
     model: ModelOut | None = None
@@ -79,6 +82,8 @@ class SizeCommandOut(SizeOut, frozen=True):
     claims: list[ClaimOut] = []
     media: list[StepOut] = []
     processes: list[str] = []
+    second_start: SecondStart | None = None
+    llm_class: LibraryBatch | None = None
 
 
 class CardsOut(msgspec.Struct, frozen=True):
@@ -106,6 +111,8 @@ def size_command_out(size: SizeOut, around: Around, catalogue: Catalogue) -> Siz
         claims=list(around.claims),
         media=[_step(step, catalogue) for step in around.media],
         processes=list(around.processes),
+        second_start=around.second,
+        llm_class=around.library,
     )
 
 

@@ -31,6 +31,14 @@ def write_processes(page: Page, around: Around) -> None:
         page.say("size.processes", indent="  ", listed=around.processes)
 
 
+def write_starts(page: Page, around: Around) -> None:
+    """What a second start gains, and whose defaults were taken where not the server's."""
+    if around.second is not None:
+        page.say("size.second-start", indent="  ", gib=f"{around.second.gib:.2f}", tokens=around.second.tokens)
+    if around.library is not None:
+        page.say("size.llm-class", indent="  ", tokens=around.library.tokens, server=around.library.server_tokens)
+
+
 def write_load(page: Page, size: SizeResult, around: Around) -> None:
     """Whether the load is served, and how; the steps; then what else would serve it."""
     relief, stated = around.relief, around.stated

@@ -23,11 +23,26 @@ class VariantOut(msgspec.Struct, frozen=True):
     serve_args: dict[str, Any]
 
 
+class SecondStart(msgspec.Struct, frozen=True):
+    """What the KV cache of a GPU has more of on a second start: GiB, and tokens of the pool."""
+
+    gib: float
+    tokens: int
+
+
+class LibraryBatch(msgspec.Struct, frozen=True):
+    """Batched tokens of the `LLM` class, and those that `vllm serve` would have."""
+
+    tokens: int
+    server_tokens: int
+
+
 class Around(msgspec.Struct, frozen=True):
     """What stands around a budget: the load's relief, findings that stop the server whatever its memory, and ways to more room.
 
     `media` = what each argument about images and videos frees alone; `processes` = who else holds memory of the GPUs; `stated` = the load
-    was asked for; `note` = a finished sentence for below the verdict; `fancy` = the bar may be drawn with other letters than ASCII's.
+    was asked for; `note` = a finished sentence for below the verdict; `second` = what a second start gains;
+    `library` = the model is sized for the `LLM` class; `fancy` = the bar may be drawn with other letters than ASCII's.
     """
 
     model: ModelSpec | None = None
@@ -41,4 +56,6 @@ class Around(msgspec.Struct, frozen=True):
     processes: tuple[str, ...] = ()
     stated: bool = False
     note: str = ""
+    second: SecondStart | None = None
+    library: LibraryBatch | None = None
     fancy: bool = False

@@ -33,7 +33,7 @@ def size_text(
     page = Page(catalogue, paint)
     page.say(f"size.{size.verdict}", role=_ROLE[size.verdict], subject=subject)
     if around is not None:
-        from envcheck.render.size_around import write_blocks, write_processes  # noqa: PLC0415  # a plan has nothing of it
+        from envcheck.render.size_around import write_blocks, write_processes, write_starts  # noqa: PLC0415  # a plan has nothing of it
 
         write_blocks(page, around)
         if around.note:
@@ -46,6 +46,8 @@ def size_text(
     if around is not None:
         write_processes(page, around)
     write_account(page, size, verbose, around.fancy if around is not None else None)
+    if around is not None:
+        write_starts(page, around)
     if around is None:
         _write_suggestion(page, size)
     else:

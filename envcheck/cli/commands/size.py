@@ -40,6 +40,8 @@ class Typed(msgspec.Struct, frozen=True):
 @click.option("--gpu", callback=said, metavar="'NAME [xN]'", help="On these GPUs instead of this host's, e.g. 'NVIDIA A10 x2'.")
 @click.option("--concurrency", type=click.IntRange(1, 1 << 20), metavar="N", help="Find settings that serve N requests at the same time.")
 @click.option("--context", callback=said, metavar="TOKENS", help="Each request with so many tokens, prompt and answer; 8192 or 8K.")
+@click.option("--llm-class", is_flag=True, help="With the defaults of the offline `LLM` class instead of those of `vllm serve`.")
+@click.option("--warm", is_flag=True, help="A second start: what the first one compiled is cached. Otherwise a fresh host is assumed.")
 @click.option("--which-card", is_flag=True, help="Which GPU, and how many, the model and the load need.")
 @click.option("--explain", is_flag=True, help="Every figure with its formula, what goes into it, and where that was read.")
 @common()
@@ -59,7 +61,8 @@ def command(asked: Common, words: tuple[str, ...], vllm: str | None, gpu: str | 
     context = options["context"]
     load = Typed(options["concurrency"], length_of("--context", context) if context else None)
     matrix = load_matrix(asked)
-    request = Request(vllm=vllm, model=words[0], serve_args=arguments)
+    first = False if options["warm"] else None
+    request = Request(vllm=vllm, model=words[0], serve_args=arguments, first_start=first, llm_class=options["llm_class"])
     if options["which_card"]:
         if gpu or asked.host:
             raise UsageError("error.which-card-gpu")
@@ -158,6 +161,8 @@ def _around(asked: Common, sized: Sized, result: SizeResult, typed: Typed) -> Ar
         claims=tuple(sizing.claims_for(sized.matrix, result, sized.request.serve_args, catalogue)) if failing or asked.verbose else (),
         media=tuple(media),
         processes=tuple(sizing.others_on_cards(sized.host)),
+        second=sizing.second_start(question, result),
+        library=sizing.library_batch(question),
         stated=typed.stated,
         note=note,
         fancy=asked.lang == "en" and speaks("zh"),
