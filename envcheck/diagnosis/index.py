@@ -14,9 +14,10 @@ from envcheck.matrix.signatures import Signature
 
 # A line is looked at where it holds one of these, or the word by which a template without any is found. Looking for one takes half a
 # millisecond a MiB, so that of a long log only the first few are looked for: what Python, a shell and a kernel say of a failure holds one.
-CORE = (b"rror", b"ailed", b"xception", b"fatal", b"illed", b"annot", b"imed out", b"enied", b"WARN ", b"not found")
+CORE = (b"rror", b"ailed", b"xception", b"fatal", b"illed", b"WARN ")
 PICKS = (
     *CORE,
+    *(b"annot", b"imed out", b"enied", b"not found"),
     *(b"ailure", b"o such", b"nsupported", b"not supported", b"undefined", b"imeout", b"xceed", b"ismatch", b"nvalid", b"nable to"),
     *(b"nknown", b"out of memory", b"not available", b"incompatib", b"not compatible", b"unsatisf", b"conflict", b"equire", b"refused"),
     *(b"lready in use", b"o CUDA", b"is too old", b"o devices", b"ompute capability", b"ptxas", b"only supports", b"PyTorch, please"),

@@ -14,7 +14,7 @@ _LONGEST = 4096  # bytes of a line that are looked at
 _WINDOW = 16 << 10  # bytes before a line in which its traceback stands
 _MOST_HITS = 2000  # remembered; of a signature the first ones
 _MOST_OF_ONE = 4
-_EVERY_PICK = 32 << 20  # bytes of a log in which every word is looked for
+_EVERY_PICK = 16 << 20  # bytes of a log in which every word is looked for
 _TELLING = 40  # lines that only complain
 _ESCAPES = re.compile(r"\x1b(?:\[[0-9;?]{0,20}[ -/]?[@-~]|\][^\x07\x1b]{0,200}(?:\x07|\x1b\\)?|.)|[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 _LEVEL = re.compile(r"(?:^|[\s\])|:])\[?(DEBUG|INFO|WARNING|WARN|ERROR|CRITICAL|FATAL)[\s:\]]")
@@ -83,7 +83,7 @@ class Scanner:
 
     def _line(self, data: bytes, start: int, end: int, number: int) -> None:
         raw = data[start : min(end, start + _LONGEST)]
-        if (b"INFO " in raw[:_HEAD] or b"WARNING " in raw[:_HEAD]) and not any(word in raw for word in self._index.quiet):
+        if _quietly(raw[:_HEAD]) and not any(word in raw for word in self._index.quiet):
             return  # most lines of most logs: they need not be taken apart
         line = cleaned(raw)
         fits = list(self._index.fits(line))
@@ -117,6 +117,10 @@ class Scanner:
         self._seen[name] = self._seen.get(name, 0) + 1
         if self._seen[name] <= _MOST_OF_ONE and len(self.scan.hits) < _MOST_HITS:
             self.scan.hits.append(Hit(number, line, best[2], best[0]))
+
+
+def _quietly(head: bytes) -> bool:
+    return b"INFO " in head or b"WARNING " in head or b"DEBUG " in head
 
 
 def scanned(blocks: Iterable[bytes], index: Index) -> Scan:
