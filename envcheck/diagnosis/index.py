@@ -8,9 +8,10 @@ from functools import lru_cache
 
 import msgspec
 
-from envcheck.diagnosis.template import Template, Value, template
+from envcheck.errors import MatrixError
 from envcheck.matrix.load import Matrix
 from envcheck.matrix.signatures import Signature
+from envcheck.matrix.template import Template, Value, template
 
 # A line is looked at where it holds one of these, or the word by which a template without any is found. Looking for one takes half a
 # millisecond a MiB, so that of a long log only the first few are looked for: what Python, a shell and a kernel say of a failure holds one.
@@ -51,7 +52,7 @@ class Index:
     """All templates by one word each."""
 
     def __init__(self, signatures: Iterable[Signature]) -> None:
-        known = [Known(signature, template(text)) for signature in signatures for text in signature.lines]
+        known = [Known(signature, _parsed(signature, text)) for signature in signatures for text in signature.lines]
         often: dict[str, int] = {}
         for one in known:
             for word in set(words_of(one.template)):
@@ -93,6 +94,15 @@ def picked(text: str) -> bool:
     """Whether lines with this text are looked at."""
     data = text.encode()
     return any(word in data for word in PICKS)
+
+
+def _parsed(signature: Signature, text: str) -> Template:
+    try:
+        found = template(text)
+        words_of(found)
+    except ValueError as error:
+        raise MatrixError("error.matrix-invalid", file="matrices/signatures", why=f"{signature.id}: {error}") from None
+    return found
 
 
 @lru_cache(maxsize=4)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from envcheck.matrix.problem import Loaded, Problem, is_specifier
+from envcheck.matrix.template import template
 
 
 def signature_problems(loaded: Loaded) -> Iterator[Problem]:
@@ -21,5 +22,10 @@ def signature_problems(loaded: Loaded) -> Iterator[Problem]:
         seen[record.id] = file
         if record.releases and not is_specifier(record.releases):
             yield loaded.problem(file, f"{path}.releases", f"`{record.releases}` is no specifier")
+        for number, text in enumerate(record.lines):
+            try:
+                template(text)
+            except ValueError as error:
+                yield loaded.problem(file, f"{path}.lines[{number}]", str(error))
         if not record.lines or not record.examples:
             yield loaded.problem(file, path, "no line, or no example of one")

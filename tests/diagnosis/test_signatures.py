@@ -8,9 +8,9 @@ import pytest
 
 from envcheck.diagnosis.diagnose import diagnose_text
 from envcheck.diagnosis.index import index_of, words_of
-from envcheck.diagnosis.template import template
 from envcheck.matrix.load import Matrix, load
 from envcheck.matrix.signatures import Signature
+from envcheck.matrix.template import template
 from envcheck.render.catalogue import LANGUAGES, Catalogue
 
 MATRIX: Matrix = load()

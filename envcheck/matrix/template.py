@@ -71,7 +71,10 @@ class Template(msgspec.Struct, frozen=True):
 
 def template(text: str) -> Template:
     """A template from its spelling. Raises ValueError for one that is none: no literal first, two holes side by side, an unknown kind."""
-    parts = list(Formatter().parse(text))
+    try:
+        parts = list(Formatter().parse(text))
+    except ValueError as error:
+        raise ValueError(f"`{text}`: {error}") from None
     literals, holes = [""], list[_Hole]()
     for literal, name, kind, conversion in parts:
         literals[-1] += literal

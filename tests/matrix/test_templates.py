@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from envcheck.diagnosis.template import template
+from envcheck.matrix.template import template
 
 
 @pytest.mark.parametrize(
