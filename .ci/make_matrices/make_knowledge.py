@@ -48,7 +48,7 @@ def recipe(model):
     variants = [
         record(RecipeVariant, id=variant["model_id"], precision=variant["precision"])
         for variant in model["variants"].values()
-        if variant.get("model_id") and variant["model_id"] != model["model_id"]
+        if variant.get("model_id") and variant["model_id"] != model["model_id"] and "ascend" not in str(variant).lower()
     ]
     unique = {variant.id: variant for variant in variants}
     return record(

@@ -13,7 +13,7 @@ from envcheck.model.plan import MirrorChoice, ServeConfig, Setting
 from envcheck.model.text import Text
 from envcheck.planning.kernels import switched_off
 from envcheck.planning.mirrors import hub_settings, mirror_url
-from envcheck.planning.serving.models import model_notes, recipe_arguments
+from envcheck.planning.serving.models import model_notes, recipe_arguments, variant_notes
 from envcheck.planning.serving.spelling import Spelt, Wanted, spell
 
 if TYPE_CHECKING:
@@ -62,6 +62,8 @@ def serve_config(
         Wanted(name, value, Text(f"plan.serve.{name}")) for name, value in (("host", ADDRESS), ("port", int(PORT))) if name not in given
     ]
     of_model, notes = _of_model(spec, facts, given, asked or {})
+    if facts and facts.situation and size is not None and size.verdict == "does-not-fit":
+        notes = (*notes, *variant_notes(facts.matrix, facts.release, spec, facts.situation.capabilities))
     notes = (*notes, *_of_gpus(facts, wanted, asked or {}), *_of_engine(facts, spec, wanted))
     spelt = _spelt(facts, [*listening, *of_model, *(one for one in wanted if one.key != _SECRET)])
     environment = (*_environment(mirrors), *switched_off(kernels, facts.vllm if facts else ""), *spelt.environment)

@@ -10,7 +10,8 @@ import pytest
 
 from envcheck.matrix.load import Matrix
 from envcheck.model.modelspec import ModelSource, ModelSpec
-from envcheck.planning.serving.models import feature_words, model_notes, recipe_arguments, releases_knowing
+from envcheck.model.versions import ComputeCapability
+from envcheck.planning.serving.models import feature_words, model_notes, recipe_arguments, releases_knowing, variant_notes
 from envcheck.render.catalogue import Catalogue, Lang
 
 TOP = Path(__file__).parents[2]
@@ -126,3 +127,23 @@ def test_every_sentence_of_models_is_said_somewhere(lang: Lang) -> None:
         )
     }
     assert seen | others == ours
+
+
+@pytest.mark.parametrize(
+    ("vllm", "capability", "named", "not_named"),
+    [
+        ("0.33.0", (9, 0), "Qwen/Qwen3-235B-A22B-FP8", None),
+        ("0.13.0", (7, 5), None, "Qwen/Qwen3-235B-A22B-FP8"),  # FP8 from 8.0 on, 7.5 from 0.14.0 on
+        ("0.14.0", (7, 5), "Qwen/Qwen3-235B-A22B-FP8", None),
+    ],
+)
+def test_checkpoints_in_fewer_bits_are_named_where_the_gpu_takes_them(
+    vllm: str, capability: tuple[int, int], named: str | None, not_named: str | None
+) -> None:
+    release = MATRIX.release(vllm)
+    assert release is not None
+    found = variant_notes(MATRIX, release, spec("Qwen/Qwen3-235B-A22B-Instruct-2507"), (ComputeCapability(*capability),))
+    text = " ".join(Catalogue("en").text(note) for note in found)
+    assert named is None or named in text
+    assert not_named is None or not_named not in text
+    assert list(variant_notes(MATRIX, release, spec("a/b"), (ComputeCapability(*capability),))) == []

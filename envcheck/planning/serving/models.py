@@ -12,11 +12,14 @@ from envcheck.matrix.model_knowledge import Recipe
 from envcheck.matrix.release import Release, specifier
 from envcheck.model.modelspec import ModelSpec
 from envcheck.model.text import Text
+from envcheck.model.versions import ComputeCapability
 from envcheck.planning.serving.spelling import Spelt, Wanted, spell
 from envcheck.rules.architecture import architectures, releases_for
 
 _PARSERS = ("--tool-call-parser", "--reasoning-parser")
-_METHOD_FLAG = "--speculative-config"
+_SHOWN = 4
+# The method whose floor stands for a precision as recipes name it.
+_METHODS = {"fp8": "fp8", "nvfp4": "modelopt_fp4", "mxfp4": "mxfp4", "int4": "compressed-tensors", "int8": "compressed-tensors"}
 
 
 def recipe_arguments(matrix: Matrix, release: Release, spec: ModelSpec) -> Iterator[Wanted]:
@@ -51,6 +54,18 @@ def model_notes(matrix: Matrix, release: Release, spec: ModelSpec, asked: Mappin
         line = _feature(matrix, release, words)
         if line and key not in asked:
             yield Text(f"serve.note.{name}", {"vllm": release.raw, "arguments": line})
+
+
+def variant_notes(matrix: Matrix, release: Release, spec: ModelSpec, capabilities: tuple[ComputeCapability, ...]) -> Iterator[Text]:
+    """For a model that does not fit: its checkpoints in fewer bits whose format the release takes on these GPUs."""
+    recipe = matrix.knowledge.recipe(spec.name)
+    if recipe is None or spec.name.lower() != recipe.id.lower() or not capabilities:
+        return
+    lowest = min(capabilities)
+    floors = {name: matrix.quantization.floor(method, release.version) for name, method in _METHODS.items()}
+    names = [one.id for one in recipe.variants if (floor := floors.get(one.precision)) is not None and floor <= lowest]
+    if names:
+        yield Text("serve.note.variants", {"model": recipe.id, "names": tuple(names[:_SHOWN]), "vllm": release.raw})
 
 
 def releases_knowing(matrix: Matrix, spec: ModelSpec, vllm: str) -> str | None:
