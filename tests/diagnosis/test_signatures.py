@@ -8,6 +8,7 @@ import pytest
 
 from envcheck.diagnosis.diagnose import diagnose_text
 from envcheck.diagnosis.index import index_of, words_of
+from envcheck.diagnosis.scan import scanned
 from envcheck.matrix.load import Matrix, load
 from envcheck.matrix.signatures import Signature
 from envcheck.matrix.template import template
@@ -22,6 +23,9 @@ TEXTS = {lang: Catalogue(lang) for lang in LANGUAGES}
 def told(line: str, signature: Signature) -> list[str]:
     """The ids found in a line, after what is to stand before it."""
     before = f"{signature.before[0]}\n" if signature.before else ""
+    if signature.role == "wrapper":  # it is recognised, so that it is not shown as an error of its own, and never reported
+        assert not diagnose_text(line, MATRIX).findings
+        return [hit.fit.signature.id for hit in scanned((line.encode(),), index_of(MATRIX)).hits]
     return [str(finding.evidence["signature"]) for finding in diagnose_text(before + line + "\n", MATRIX).findings]
 
 
