@@ -58,13 +58,13 @@ def size_as_planned(
 ) -> SizeResult:
     """The memory budget with the settings that a plan serves with.
 
-    A model that does not fit with vLLM's own defaults is sized anew with what is suggested. One that was asked for with an argument that
-    does not fit stays what it is: it does not fit as asked for.
+    A model that does not fit with vLLM's own defaults, or by a close call only, is sized anew with what is suggested. One that was asked
+    for with an argument that does not fit stays what it is: it does not fit as asked for.
     """
     asked = size(host, matrix, request, spec, release, engine)
     arguments = {**request.serve_args, **asked.suggested.serve_args}
     overruled = any(arguments[name] != value for name, value in request.serve_args.items())
-    if asked.verdict != "does-not-fit" or not asked.suggested.serve_args or overruled:
+    if asked.verdict not in ("does-not-fit", "tight") or not asked.suggested.serve_args or overruled:
         return asked
     planned = size(host, matrix, msgspec.structs.replace(request, serve_args=arguments), spec, release, engine)
     # The reasons are those found on the way: to the second question every argument is one "as asked for".

@@ -40,13 +40,17 @@ class Shortage(msgspec.Struct, frozen=True):
 
 
 class Outcome(msgspec.Struct, frozen=True):
-    """What comes of a start: the ranks, the pool, blocks, the first shortage, and the smallest margin of the checks passed (bytes)."""
+    """What comes of a start: the ranks, the pool, blocks, the first shortage.
+
+    `margin` = the smallest of the checks passed (bytes), which is that of `closest`.
+    """
 
     ranks: list[RankBudget]
     pool: Pool
     blocks: int
     shortage: Shortage | None
     margin: float
+    closest: FailureKind
 
     @property
     def kv(self) -> float:
@@ -63,12 +67,14 @@ def outcome(question: Question) -> Outcome | None:
     kv = min(rank.kv for rank in ranks)
     blocks = question.settings.blocks or pool.blocks(kv)
     shortage, margin = None, float("inf")
+    closest: FailureKind = "kv-too-small"
     for kind, needed, available in _checks(question, ranks, pool, kv):
-        margin = min(margin, available - needed)
+        if available - needed < margin:
+            margin, closest = available - needed, kind
         if needed > available:
             shortage = Shortage(kind, needed, available)
             break
-    return Outcome(ranks, pool, blocks, shortage, margin)
+    return Outcome(ranks, pool, blocks, shortage, margin, closest)
 
 
 def rank_budget(question: Question, rank: Rank) -> RankBudget | None:

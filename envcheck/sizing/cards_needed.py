@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
 
 import msgspec
 
 from envcheck.model.relief import COUNTS, CardNeeded, Load, Relief
 from envcheck.model.units import gib
 from envcheck.sizing.inputs import Card
+from envcheck.sizing.pull import keeps_quality
 from envcheck.sizing.question import Question, ask
 from envcheck.sizing.relief import relieve
-
-_GIVEN_UP = ("kv_cache_dtype", "enforce_eager")
 
 
 def fewest(question: Question, load: Load, counts: Sequence[int] = COUNTS) -> tuple[int, Relief] | None:
@@ -24,7 +22,7 @@ def fewest(question: Question, load: Load, counts: Sequence[int] = COUNTS) -> tu
             continue
         if count > 1 and _too_large(asked, count):
             continue
-        found = relieve(asked, load, _whole)
+        found = relieve(asked, load, keeps_quality)
         if found is None:
             return None
         if found.served:
@@ -58,8 +56,3 @@ def _too_large(question: Question, count: int) -> bool:
     spread = question if "tensor_parallel_size" in question.inputs.serve_args else question.with_args(tensor_parallel_size=count)
     weights = spread.weights(spread.stages[0])
     return weights is not None and question.total is not None and weights > question.total
-
-
-def _whole(args: Mapping[str, Any]) -> bool:
-    """No lever that costs accuracy or speed."""
-    return not any(args.get(name) not in (None, "auto", False) for name in _GIVEN_UP)

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from envcheck.model.budget import Confidence, KvCache, PerGpu, SizeFailure, SizeResult, SizeVerdict, Suggestion
+from envcheck.model.budget import Confidence, KvCache, PerGpu, SizeFailure, SizeResult, Suggestion
 from envcheck.model.text import Text
 from envcheck.model.units import gib
 from envcheck.sizing.account import account
-from envcheck.sizing.budget import Outcome, RankBudget, free_bytes, noise_bytes, outcome, rank_budget
-from envcheck.sizing.card import context_bytes
+from envcheck.sizing.budget import Outcome, RankBudget, outcome, rank_budget
 from envcheck.sizing.inputs import SizingInputs
 from envcheck.sizing.interval import kv_interval
 from envcheck.sizing.kv_cache import bytes_per_token, cache_layers
 from envcheck.sizing.question import Question, ask
 from envcheck.sizing.release import MemoryTable
+from envcheck.sizing.verdict import verdict
 
 _DIGITS = 4  # of a GiB figure: 0.1 MiB
 
@@ -39,24 +39,6 @@ def result(question: Question, suggested: Suggestion | None = None) -> SizeResul
         unknowns=unknowns(question),
         account=account(question, first) if first else [],
     )
-
-
-def verdict(question: Question, found: Outcome | None) -> SizeVerdict:
-    """`tight` = it should start, but the interval of the KV memory holds what one request needs, or another check is a close call.
-
-    That is one that passes by no more than two runs differ, or only on an idle card.
-    """
-    if found is None:
-        return "unknown"
-    if found.shortage:
-        return "does-not-fit"
-    first = found.ranks[0]
-    free, told = free_bytes(question, first.total)
-    context = context_bytes(question.inputs.card, first.total, 1, question.rules.facts)
-    doubtful = told and question.rules.accounting.free_memory_check and free - context < first.budget
-    low = min(kv_interval(question, rank)[0] for rank in found.ranks)
-    least = found.pool.block_bytes if question.settings.fit_context else found.pool.request_bytes(question.settings.context)
-    return "tight" if doubtful or low < least or found.margin < noise_bytes(question) else "fits"
 
 
 def unknowns(question: Question) -> list[Text]:

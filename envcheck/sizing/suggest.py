@@ -1,57 +1,29 @@
 """Serve arguments that fit: the user's own where they do, else the gentlest change that does, each with its reason.
 
-Levers, from the gentlest: more tensor-parallel ranks, less utilization where memory is taken, no videos where their encoder is what does
-not fit, a shorter context, fewer sequences, smaller batches, last of all no CUDA graphs. Quantization is never invented.
+The model's whole context comes first: the levers of a stated load, in their order, for one request of it, without those that cost accuracy
+or speed. Where they do not serve it, a shorter context on as many ranks as give it most, fewer sequences, smaller batches, last of all no
+CUDA graphs. What starts only by a close call is taken where nothing else starts, and said to be so. Quantization is never invented.
 """
 
 from __future__ import annotations
 
-import json
-import math
-import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
-from typing import Any
 
 import msgspec
 
-from envcheck.model.budget import Suggestion
-from envcheck.model.text import Text
-from envcheck.model.units import GIB
-from envcheck.sizing.budget import Outcome, free_bytes, noise_bytes, outcome
+from envcheck.model.budget import FailureKind, Suggestion
+from envcheck.sizing.budget import Outcome, Shortage, noise_bytes, outcome
 from envcheck.sizing.inputs import SizingInputs
+from envcheck.sizing.levers import Draft, finished, less_utilization, on_ranks, smaller_batch, with_dtype, without_video
 from envcheck.sizing.question import Question, ask
 from envcheck.sizing.ranks import stages, tensor_ranks
 from envcheck.sizing.release import MemoryTable
+from envcheck.sizing.verdict import close_call, sure_bytes, verdict
 
 _CONTEXT_STEP = 512  # tokens
-_FEWEST_SEQUENCES, _SMALLEST_BATCH = 16, 512
-_LEAST_UTILIZATION = 0.2
+_FEWEST_SEQUENCES = 16
 _TRIES = 12
-_NAME = re.compile(r"[a-z][a-z0-9_]{0,60}")
-_OURS = (
-    "tensor_parallel_size",
-    "max_model_len",
-    "gpu_memory_utilization",
-    "kv_cache_dtype",
-    "max_num_seqs",
-    "max_num_batched_tokens",
-    "limit_mm_per_prompt",
-    "dtype",
-    "enforce_eager",
-)
-_UNSAID = (*_OURS, "api_key")  # a key is never written down
-
-
-class Draft(msgspec.Struct, frozen=True):
-    """A question with changed arguments and the reason of each change."""
-
-    question: Question
-    reasons: Mapping[str, Text]
-
-    def change(self, name: str, value: Any, key: str, **params: str | int | float) -> Draft:
-        """The draft with one more argument set."""
-        return Draft(self.question.with_args(**{name: value}), {**self.reasons, name: Text(f"size.suggest.{key}", dict(params))})
 
 
 def suggest(inputs: SizingInputs, table: MemoryTable) -> Suggestion:
@@ -63,26 +35,25 @@ def suggestion(question: Question) -> Suggestion:
     """The suggestion for a question made ready."""
     if question.total is None or outcome(question) is None:
         return Suggestion()
-    best: Draft | None = None
-    for draft in _by_ranks(with_dtype(Draft(question, {}))):
-        fitted = _fitted(draft)
-        if fitted and (best is None or fitted.question.settings.context > best.question.settings.context):
-            best = fitted
-        if best and best.question.settings.context >= question.settings.context:
-            break
-    if best is None:
-        best = next((fitted for draft in _by_stages(with_dtype(Draft(question, {}))) if (fitted := _fitted(draft))), None)
+    draft = with_dtype(Draft(question, {}))
+    best = draft if _sure(draft) else _whole_context(draft)
+    for sure in (True, False):
+        best = best or _longest(_by_ranks(draft), question.settings.context, sure=sure)
+        best = best or _longest(_by_stages(draft), 0, sure=sure)
     return finished(best) if best else Suggestion()
 
 
-def with_dtype(draft: Draft) -> Draft:
-    """Half precision where the card has no bfloat16."""
-    card, args, least = draft.question.inputs.card, draft.question.inputs.serve_args, draft.question.table.bfloat16_from
-    is_bfloat = "bfloat16" in draft.question.dims.dtype.lower()
-    served = least is None or card.capability is None or card.capability >= least
-    if served or args.get("dtype") not in (None, "auto", "bfloat16") or not is_bfloat:
-        return draft
-    return draft.change("dtype", "half", "dtype-half", capability=str(card.capability), needed=str(least))
+def _sure(draft: Draft) -> bool:
+    return verdict(draft.question, outcome(draft.question)) == "fits"
+
+
+def _whole_context(draft: Draft) -> Draft | None:
+    """The draft with the gentle levers that keep its whole context; None where they do not do."""
+    from envcheck.model.relief import Load  # noqa: PLC0415  # most models fit as they are
+    from envcheck.sizing.pull import keeps_quality, pulled  # noqa: PLC0415  # as above
+
+    best = pulled(draft, Load(1, draft.question.settings.context), keeps_quality, sure=True)
+    return best if _sure(best) else None
 
 
 def _by_ranks(draft: Draft) -> Iterator[Draft]:
@@ -93,14 +64,7 @@ def _by_ranks(draft: Draft) -> Iterator[Draft]:
         return
     most = (question.inputs.card.count or 1) // max(1, question.settings.stages * question.settings.replicas)
     for ranks, whole in tensor_ranks(question.dims, most):
-        yield _on_ranks(draft, ranks, whole)
-
-
-def _on_ranks(draft: Draft, ranks: int, whole: bool) -> Draft:
-    """The draft on so many tensor-parallel ranks; `whole` = with experts that are not cut."""
-    if ranks > 1:
-        draft = draft.change("tensor_parallel_size", ranks, "tensor-parallel", ranks=ranks)
-    return draft.change("enable_expert_parallel", True, "whole-experts", ranks=ranks) if whole else draft
+        yield on_ranks(draft, ranks, whole)
 
 
 def _by_stages(draft: Draft) -> Iterator[Draft]:
@@ -110,21 +74,44 @@ def _by_stages(draft: Draft) -> Iterator[Draft]:
     if "tensor_parallel_size" in args or "pipeline_parallel_size" in args or most < 2:
         return
     for ranks, count, whole in islice(stages(question.dims, most), _TRIES):
-        yield _on_ranks(draft, ranks, whole).change("pipeline_parallel_size", count, "pipeline-parallel", stages=count)
+        yield on_ranks(draft, ranks, whole).change("pipeline_parallel_size", count, "pipeline-parallel", stages=count)
 
 
-def _fitted(draft: Draft) -> Draft | None:
-    """The draft with as few changes as it takes to start; None where none helps."""
+def _longest(drafts: Iterable[Draft], context: int, *, sure: bool) -> Draft | None:
+    """Of the drafts made to fit the one with the longest context, the first that has it."""
+    best: Draft | None = None
+    for draft in drafts:
+        fitted = _fitted(draft, sure=sure)
+        if fitted and (best is None or fitted.question.settings.context > best.question.settings.context):
+            best = fitted
+        if best and best.question.settings.context >= context:
+            break
+    return best
+
+
+def _fitted(draft: Draft, *, sure: bool) -> Draft | None:
+    """The draft with as few changes as it takes to start, `sure` = not by a close call; None where none helps."""
     for _ in range(_TRIES):
         found = outcome(draft.question)
         if found is None:
             return None
-        if found.shortage is None:
+        close = close_call(draft.question, found) if sure and not found.shortage else None
+        if found.shortage is None and close is None:
             return draft
-        changed = _relieved(draft, found)
+        changed = _surer(draft, found, close) if close else _relieved(draft, found)
         if changed is None:
             return None
         draft = changed
+    return None
+
+
+def _surer(draft: Draft, found: Outcome, close: Shortage) -> Draft | None:
+    """One step away from a close call, which costs no speed and leaves alone what was asked for."""
+    found, args = msgspec.structs.replace(found, shortage=close), draft.question.inputs.serve_args
+    for step in _SURER.get(close.kind, ()):
+        changed = step(draft, found)
+        if changed is not None and not any(name in args for name in changed.reasons.keys() - draft.reasons.keys()):
+            return changed
     return None
 
 
@@ -144,24 +131,15 @@ def _relieved(draft: Draft, found: Outcome) -> Draft | None:
     return None
 
 
-def less_utilization(draft: Draft, found: Outcome) -> Draft | None:
-    """As much as is free when the server starts, two decimals, rounded down."""
-    question, total = draft.question, found.ranks[0].total
-    free, _ = free_bytes(question, total)
-    lacking = found.shortage.needed - found.shortage.available if found.shortage else 0.0
-    wanted = min(free - noise_bytes(question), question.settings.utilization * total - lacking) / total
-    value = math.floor(wanted * 100) / 100
-    if value < _LEAST_UTILIZATION or value >= question.settings.utilization:
-        return None
-    return draft.change(
-        "gpu_memory_utilization", value, "utilization-free", utilization=f"{value:g}", free=f"{free / GIB:.2f}", total=f"{total / GIB:.2f}"
-    )
-
-
 def _shorter(draft: Draft, found: Outcome) -> Draft | None:
-    """The longest context that one request can have, in steps, a run's noise kept back."""
+    """The longest context that one request can have in nine starts of ten, in steps.
+
+    Where memory for not even one step is sure, what a usual start has, a run's noise kept back.
+    """
     question = draft.question
-    longest = found.pool.longest(found.kv - noise_bytes(question), question.settings.context)
+    sure = found.pool.longest(sure_bytes(question, found), question.settings.context)
+    likely = found.pool.longest(found.kv - noise_bytes(question), question.settings.context)
+    longest = sure if sure >= _CONTEXT_STEP else likely
     value = longest // _CONTEXT_STEP * _CONTEXT_STEP
     if value < _CONTEXT_STEP:
         return None
@@ -170,29 +148,10 @@ def _shorter(draft: Draft, found: Outcome) -> Draft | None:
     )
 
 
-def without_video(draft: Draft, found: Outcome) -> Draft | None:
-    """No videos, where the largest one decides the encoder's peak and nobody asked for them: images stay."""
-    question, peak = draft.question, found.ranks[0].peaks
-    modalities = {item.modality for item in question.dims.family.encoder}
-    asked = "limit_mm_per_prompt" in question.inputs.serve_args
-    if asked or not {"image", "video"} <= modalities or peak.encoder <= max(peak.forward, peak.sampler):
-        return None
-    return draft.change("limit_mm_per_prompt", {"image": 1, "video": 0}, "no-video")
-
-
 def _fewer(draft: Draft) -> Draft | None:
     """Half the sequences: the sampler's peak and the number of graphs follow."""
     now = draft.question.settings.sequences
     return draft.change("max_num_seqs", now // 2, "sequences", sequences=now // 2) if now // 2 >= _FEWEST_SEQUENCES else None
-
-
-def smaller_batch(draft: Draft) -> Draft | None:
-    """Half the batch: the forward pass's peak follows. Where prompts are not split, the batch is the context and cannot shrink."""
-    settings = draft.question.settings
-    value = settings.batched_tokens // 2
-    if value < max(_SMALLEST_BATCH, settings.sequences) or not settings.chunked:
-        return None
-    return draft.change("max_num_batched_tokens", value, "batched-tokens", tokens=value)
 
 
 def _eager(draft: Draft) -> Draft | None:
@@ -201,40 +160,14 @@ def _eager(draft: Draft) -> Draft | None:
     return draft.change("enforce_eager", True, "eager")
 
 
-def finished(draft: Draft) -> Suggestion:
-    """The arguments to type: ours in a fixed order, then the user's own, each with its reason."""
-    question, reasons = draft.question, draft.reasons
-    args, settings = question.inputs.serve_args, question.settings
-    chosen: dict[str, Any] = {}
-    why: list[Text] = []
-    for name in (*_OURS, *(key for key in args if key not in _UNSAID and _NAME.fullmatch(key))):
-        value = _plain(args.get(name))
-        if name == "max_model_len" and (value is None or not settings.context_asked):
-            value = settings.context
-        if name == "gpu_memory_utilization" and value is None:
-            value = settings.utilization
-        if value is None or value is False or (name == "tensor_parallel_size" and value == 1):
-            continue
-        chosen[name] = value
-        why.append(reasons.get(name) or _reason(name, question))
-    return Suggestion(chosen, why)
-
-
-def _reason(name: str, question: Question) -> Text:
-    if name in question.inputs.serve_args:
-        return Text("size.suggest.asked", {"argument": name})
-    if name == "max_model_len":
-        return Text("size.suggest.context-own", {"tokens": question.settings.context})
-    return Text("size.suggest.utilization-default", {"utilization": f"{question.settings.utilization:g}"})
-
-
-def _plain(value: Any) -> Any:
-    """A value that can be typed: a short scalar, or an object as JSON."""
-    if isinstance(value, (dict, list)):
-        try:
-            value = json.dumps(value)
-        except (TypeError, ValueError, RecursionError):
-            return None
-    if isinstance(value, str):
-        return value if 0 < len(value) <= 2000 and value.isprintable() else None
-    return value if isinstance(value, (bool, int, float)) and math.isfinite(value) else None
+Step = Callable[[Draft, Outcome], Draft | None]
+_SMALLER: tuple[Step, ...] = (without_video, lambda draft, _: _fewer(draft), lambda draft, _: smaller_batch(draft))
+_SURER: dict[FailureKind, tuple[Step, ...]] = {
+    "free-memory": (less_utilization,),
+    "cuda-graphs": (less_utilization,),
+    "sampler-warmup": (lambda draft, _: _fewer(draft), less_utilization),
+    "kv-too-small": (without_video, _shorter),
+    "no-kv-blocks": _SMALLER,
+    "profile-run": _SMALLER,
+    "encoder": _SMALLER,
+}

@@ -13,8 +13,9 @@ from envcheck.model.units import GIB
 from envcheck.model.versions import ComputeCapability
 from envcheck.sizing.budget import outcome
 from envcheck.sizing.inputs import Card, SizingInputs
+from envcheck.sizing.pull import state
 from envcheck.sizing.question import ask
-from envcheck.sizing.relief import media_levers, relieve, state
+from envcheck.sizing.relief import media_levers, relieve
 
 A10 = Card(name="NVIDIA A10", count=1, total_bytes=22.06 * GIB, capability=ComputeCapability(8, 6))
 L20 = Card(name="NVIDIA L20", count=4, total_bytes=44.4 * GIB, capability=ComputeCapability(8, 9))
