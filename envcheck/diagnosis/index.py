@@ -22,6 +22,7 @@ PICKS = (
     *(b"ailure", b"o such", b"nsupported", b"not supported", b"undefined", b"imeout", b"xceed", b"ismatch", b"nvalid", b"nable to"),
     *(b"nknown", b"out of memory", b"not available", b"incompatib", b"not compatible", b"unsatisf", b"conflict", b"equire", b"refused"),
     *(b"lready in use", b"o CUDA", b"is too old", b"o devices", b"ompute capability", b"ptxas", b"only support", b"PyTorch, please"),
+    *(b"NVML", b"FATAL", b"ould not", b"ouldn't", b"not match"),
     *(b"CUDA_ERROR", b"_STATUS_", b"NVRM: ", b"No compiled", b"ncountered", b"ontext length", b'HTTP/1.1" 4'),
 )
 _WORD = re.compile(r"[A-Za-z0-9_]{3,}")
