@@ -74,8 +74,8 @@ def test_markdown_cannot_be_broken_out_of(envcheck: Run, tmp_path: Path) -> None
     text = CAUSE.rstrip("\n") + " ```` </details> <script> [x](http://x)\n"
     _, out, _ = envcheck("diagnose", "--format", "markdown", written(tmp_path / "log", text))
     fences = [line for line in out.splitlines() if line and set(line) == {"`"}]
-    assert len(fences) == 2
-    assert len(fences[0]) == 5
+    assert len(fences) % 2 == 0
+    assert [len(fence) for fence in fences[:2]] == [5, 5]  # longer than what the line holds
     before = out.split(fences[0])[0]
     assert "<script>" not in before
 
