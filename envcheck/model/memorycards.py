@@ -46,6 +46,7 @@ class Margins(MemoryRecord, frozen=True, kw_only=True):
 class Spread(MemoryRecord, frozen=True, kw_only=True):
     """How far a term is off in nine runs of ten: `gib` + `share` x the term, GiB.
 
+    `above_gib` = what the KV cache may have more besides, where the term is set on the careful side.
     `kinds` = only for models of these kinds; `gpus` = words one of which the card's name holds, case ignored; `ranks` = that many
     tensor-parallel ranks or more; `unified` = only where CPU and GPU share their memory.
     """
@@ -53,6 +54,7 @@ class Spread(MemoryRecord, frozen=True, kw_only=True):
     term: Literal["weights", "quantized", "total", "peaks", "sampler", "encoder", "tower", "cold", "non_torch", "graphs", "noise"]
     gib: float = 0.0
     share: float = 0.0
+    above_gib: float = 0.0
     kinds: list[ModelKind] = []
     gpus: list[str] = []
     ranks: int = 1

@@ -30,7 +30,7 @@ def kv_interval(question: Question, rank: RankBudget) -> tuple[float, float]:
         return rank.kv, rank.kv
     width = math.sqrt(sum(spread**2 for spread in _spreads(question, rank)))
     warm = rank.peaks.cold if question.inputs.first_start is None else 0.0
-    high = rank.kv + width + warm + _other_sampler(question, rank)
+    high = rank.kv + width + warm + _other_sampler(question, rank) + _record(question, "non_torch").above_gib * GIB
     return rank.kv - width - rank.peaks.cold_doubt, min(high, rank.budget)
 
 
@@ -66,8 +66,12 @@ def _spreads(question: Question, rank: RankBudget) -> Iterator[float]:
 
 
 def _spread(question: Question, term: str, n_bytes: float) -> float:
-    record = first(question.rules.spreads, lambda r: r.term == term and _fits(question, r)) or _UNKNOWN
+    record = _record(question, term)
     return record.gib * GIB + record.share * n_bytes if n_bytes else 0.0
+
+
+def _record(question: Question, term: str) -> Spread:
+    return first(question.rules.spreads, lambda r: r.term == term and _fits(question, r)) or _UNKNOWN
 
 
 def _fits(question: Question, record: Spread) -> bool:

@@ -11,7 +11,7 @@ from envcheck.sizing.settings import Settings
 
 
 def non_torch_record(card: Card, settings: Settings, rules: Rules, runner: Runner) -> NonTorch | None:
-    """The record of communicators, library handles, modules: the one with the most ranks that are here."""
+    """The record of communicators, library handles, modules: the one with the most ranks that are here, and of how they are linked."""
     link = interconnect(card)
     fitting = [
         record
@@ -21,7 +21,7 @@ def non_torch_record(card: Card, settings: Settings, rules: Rules, runner: Runne
         and record.runner in (None, runner)
         and (not record.pipeline or settings.stages > 1)
     ]
-    return max(fitting, key=lambda record: (record.pipeline, record.ranks), default=None)
+    return max(fitting, key=lambda record: (record.pipeline, record.ranks, record.interconnect is not None), default=None)
 
 
 def non_torch_bytes(card: Card, settings: Settings, rules: Rules, runner: Runner) -> float:

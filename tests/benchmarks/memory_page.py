@@ -38,7 +38,8 @@ _WORDS = {
             "Below they are fitted again without each of {families} model families in turn, and without each of "
             "{ranges} release ranges, and "
             "asked about the runs left out. A constant that only those runs decide is taken from the nearest record "
-            "that has others. "
+            "that has others; what communicators over links take as the largest of such records, since too little "
+            "promised is the smaller harm. "
             "*Inside* = the logged figure lies in the interval that `envcheck size` gives."
         ),
         "unseen_head": "| fitted to | of the GPU: median error | 90 % below | worst | inside the interval | half its width | too much |",
@@ -47,7 +48,8 @@ _WORDS = {
             "Left-out releases get the wide interval of a release of which there is no log. That is the hard case: "
             "what NCCL takes changes from release to release "
             "(0.55 GiB on linked "
-            "H100s with 0.11 to 0.17, 2.07 GiB with 0.18 and 0.19), and so do the sampler's kernels. A log settles it."
+            "H100s with 0.11 to 0.17, 2.07 GiB with 0.18 and 0.19), and so do the sampler's kernels. Of a release "
+            "without logs `envcheck size` plans for the most that a logged one took. A log settles it."
         ),
         "again": "## With your own logs",
         "again_what": (
@@ -79,7 +81,8 @@ _WORDS = {
         "unseen_what": (
             "模型的常数（采样器每个 logit 的字节数、torch 之外的显存、CUDA 图、首次启动）由日志拟合得到。下表依次去掉 "
             "{families} 个模型家族、"
-            "{ranges} 段版本区间中的每一个，重新拟合后再预测被去掉的运行。只由这些运行决定的常数取自最接近的、另有依据的记录。"
+            "{ranges} 段版本区间中的每一个，重新拟合后再预测被去掉的运行。只由这些运行决定的常数取自最接近的、另有依据的记录；"
+            "互联卡上的通信占用取此类记录中最大的，因为少承诺的害处更小。"
             "“落在区间内”指日志数值位于 `envcheck size` 给出的区间之中。"
         ),
         "unseen_head": "| 拟合所用 | 误差 / 显存，中位数 | 90 % 的运行低于 | 最大 | 落在区间内 | 区间半宽，中位数 | 承诺过多 |",
@@ -88,7 +91,7 @@ _WORDS = {
             "被去掉的版本采用“没有日志的版本”所用的宽区间。这是最难的情形："
             "NCCL 占用逐版本变化（互联的 H100 在 0.11 至 0.17 为 0.55 GiB，0.18、0.19 为 "
             "2.07 GiB），采样器的内核"
-            "也是如此。只要有一份日志即可确定。"
+            "也是如此。对没有日志的版本，`envcheck size` 按已有日志中的最大值计划。只要有一份日志即可确定。"
         ),
         "again": "## 使用自己的日志",
         "again_what": (

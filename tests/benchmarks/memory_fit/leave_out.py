@@ -10,13 +10,13 @@ import msgspec
 from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
-from envcheck.model.memoryfacts import MemoryFacts
+from envcheck.model.memoryfacts import MemoryFacts, NonTorch
 from envcheck.model.units import GIB
 from envcheck.sizing.budget import rank_budget
 from envcheck.sizing.interval import kv_interval
 from envcheck.sizing.question import ask
 from envcheck.sizing.release import MemoryTable
-from tests.benchmarks.memory_fit.constants import Constant, Fit, borrowed, fit, predicted, with_value
+from tests.benchmarks.memory_fit.constants import Constant, Fit, borrowed, constants, fit, predicted, with_value
 from tests.benchmarks.memory_fit.logged import Logged
 
 _FUTURE = Version("9999")
@@ -68,8 +68,9 @@ def unmeasured(facts: MemoryFacts) -> MemoryFacts:
 def left_out(facts: MemoryFacts, everything: Fit, runs: list[Logged], folds: Iterable[tuple[str, list[Logged]]]) -> list[Miss]:
     """The errors of each fold's runs under constants fitted without them.
 
-    A constant that only the fold's runs decide is taken from the nearest record that has others. `facts` may have other spreads than the
-    fit `everything` started from.
+    A constant that only the fold's runs decide is taken from the nearest record that has others; communicators over links as the largest
+    that the fold does not decide, as the model has them for releases without logs. `facts` may have other spreads than the fit `everything`
+    started from.
     """
     found = []
     for name, inside in folds:
@@ -79,10 +80,31 @@ def left_out(facts: MemoryFacts, everything: Fit, runs: list[Logged], folds: Ite
         fitted = fit(facts, rest, concerned, always=True)
         changed = fitted.facts
         for one in fitted.bare:
-            other = borrowed(facts, one, partial(_has_others, everything, ids))
+            other = _careful(facts, one, everything, ids) or borrowed(facts, one, partial(_has_others, everything, ids))
             changed = with_value(changed, one, other or 0.0)
         found += misses(changed, inside, name)
     return found
+
+
+def _careful(facts: MemoryFacts, one: Constant, everything: Fit, ids: set[str]) -> float | None:
+    """The most that communicators of so many linked ranks take by a record not of the fold alone; None for other constants."""
+    if one.records != "non_torch" or facts.non_torch[one.place].interconnect != "nvlink":
+        return None
+    own = facts.non_torch[one.place]
+    like = [
+        other.value
+        for other in constants(facts)
+        if other.records == "non_torch"
+        and other.place != one.place
+        and _linked(facts.non_torch[other.place], own)
+        and not (set(everything.runs[other.name]) and set(everything.runs[other.name]) <= ids)
+    ]
+    return max(like, default=None)
+
+
+def _linked(other: NonTorch, own: NonTorch) -> bool:
+    """Whether another record speaks of links between as many ranks or fewer."""
+    return (other.engine, other.interconnect) == (own.engine, own.interconnect) and other.ranks <= own.ranks
 
 
 def _has_others(everything: Fit, ids: set[str], constant: Constant) -> bool:
