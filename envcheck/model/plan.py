@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
-from envcheck.model.budget import SizeResult
 from envcheck.model.finding import Finding
 from envcheck.model.stack import Clash, Stack
 from envcheck.model.text import Text
-from envcheck.model.ways import Way
+
+if TYPE_CHECKING:
+    from envcheck.model.budget import SizeResult
+    from envcheck.model.ways import Way
 
 PLAN_SCHEMA = "envcheck.plan/1"
 

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 
 from envcheck.matrix.load import Matrix
 from envcheck.model.finding import Finding
-from envcheck.rules.driver_install import fabric_commands
 from envcheck.rules.make import error, remedy, warning
 from envcheck.rules.situation import Situation, part, text
 
@@ -21,6 +20,8 @@ def fabric(situation: Situation, matrix: Matrix) -> Iterator[Finding]:
     manager, state = text(host.fabric, "manager"), text(host.fabric, "state")
     if state == "completed" or (manager == "running" and state in ("", "unsupported")):
         return
+    from envcheck.rules.driver_install import fabric_commands  # noqa: PLC0415  # only for a fabric that does not work
+
     commands = fabric_commands(situation, matrix, absent=manager == "absent")
     start = remedy("service", "start-fabric-manager", *commands, root=True)
     down, failed = manager in ("stopped", "absent"), state.startswith("failed")
