@@ -29,6 +29,7 @@ _ABOUT_SERVING = (
     *("gpu-too-old", "gpu-arch-not-in-vllm-build", "gpu-arch-not-in-torch-build", "model-unsupported-by-release"),
 )
 _REFUSED = ("fp8-unsupported-gpu", "flag-value-invalid", "flag-not-in-release", "parallel-size-invalid")
+_JUDGED = {"tensor_parallel_size", "skip_mm_profiling", "mm_processor_kwargs"}  # levers that not every release or model takes
 _SHOWN_PROCESSES = 5
 _QUANTIZED = ("awq", "gptq", "fp8", "nvfp4", "mxfp4", "int4", "int8", "w4a16", "w8a8")
 
@@ -62,7 +63,7 @@ class Sized(msgspec.Struct, frozen=True):
 
     def allowed(self, arguments: Mapping[str, Any]) -> bool:
         """Whether release and GPU take what the levers set, as far as is known."""
-        if arguments.get("kv_cache_dtype") in (None, "auto") and not {"tensor_parallel_size", "skip_mm_profiling"} & set(arguments):
+        if arguments.get("kv_cache_dtype") in (None, "auto") and not _JUDGED & set(arguments):
             return True
         return not any(found.code in _REFUSED and found.severity is not Severity.INFO for found in self._judged(arguments))
 

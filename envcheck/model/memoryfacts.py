@@ -222,7 +222,8 @@ class EncoderItem(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_on
     """The largest item of a modality, in tokens; `held_tokens` = rows kept for it where more.
 
     `per_context` = the item repeats as often as the context holds it, at most so many times. `patches` = rows of the encoder's width that
-    one item is, where its tokens do not tell.
+    one item is, where its tokens do not tell. `pixels` = of one of its images or frames, where the processor's `max_pixels` sets another
+    bound; they are squares that share out evenly among the tokens.
     """
 
     modality: str
@@ -230,6 +231,7 @@ class EncoderItem(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_on
     held_tokens: int | None = None
     patches: int | None = None
     per_context: int = 1
+    pixels: int | None = None
     releases: str = ""
 
 

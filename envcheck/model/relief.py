@@ -18,6 +18,7 @@ Lever = Literal[
     "tensor-parallel",
     "dtype",
     "eager",
+    "pixels",
     "media-off",
     "media-unprofiled",
 ]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import msgspec
 
 from envcheck.model.memoryfacts import EncoderItem, EncoderRows
@@ -33,7 +35,7 @@ def profiled_items(dims: Dimensions, settings: Settings, rules: Rules) -> Items:
     """
     if settings.text_only or not settings.profile_encoder:
         return Items()
-    items = [item for item in dims.family.encoder if settings.limits.get(item.modality, 1)]
+    items = [bounded(item, settings.max_pixels) for item in dims.family.encoder if settings.limits.get(item.modality, 1)]
     if not items:
         return Items()
     if rules.engine == "v0":
@@ -53,6 +55,17 @@ def _items_a_batch(settings: Settings, tokens: int, limit: int | None) -> int:
     """Items of so many tokens that are encoded at once: what the batch holds, no more than all requests together may have."""
     each = max(1, min(limit or 999, settings.context // tokens))
     return max(1, min(max(settings.batched_tokens, tokens) // tokens, settings.sequences * each))
+
+
+def bounded(item: EncoderItem, max_pixels: int | None) -> EncoderItem:
+    """The item under the processor's own bound of pixels: the largest square of whole tokens.
+
+    Source: `vllm/model_executor/models/qwen2_vl.py`, _get_vision_info.
+    """
+    if not item.pixels or max_pixels is None:
+        return item
+    unit = math.isqrt(item.pixels // item.tokens)  # pixels on a side of one token
+    return msgspec.structs.replace(item, tokens=max(1, math.isqrt(max_pixels) // unit) ** 2)
 
 
 def item_tokens(item: EncoderItem, context: int) -> int:

@@ -10,11 +10,13 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Iterator
 from typing import Any
 
 from envcheck.model.relief import Lever, Load, Relief, ReliefStep
-from envcheck.model.text import Text
+from envcheck.model.text import Param, Text
 from envcheck.model.units import GIB, gib
+from envcheck.sizing.budget import rank_budget
 from envcheck.sizing.interval import kv_interval
 from envcheck.sizing.levers import Draft, finished, with_dtype
 from envcheck.sizing.pull import ARGUMENTS, Allowed, State, free_to_set, pulled, state
@@ -22,6 +24,7 @@ from envcheck.sizing.question import Question
 from envcheck.sizing.suggest import suggestion
 
 _WORTH_GIB = 0.01
+_HALVINGS = 3  # of an image's sides; a smaller one shows little
 
 
 def relieve(question: Question, load: Load, allowed: Allowed = lambda _: True) -> Relief | None:
@@ -105,6 +108,7 @@ def media_levers(question: Question, load: Load, allowed: Allowed = lambda _: Tr
         return []
     tried: list[tuple[Lever, str, Any]] = [
         ("video", "limit_mm_per_prompt", {"image": 1, "video": 0}),
+        *_pixels(question),
         ("media-off", "limit_mm_per_prompt", dict.fromkeys(kinds, 0)),
         ("media-unprofiled", "skip_mm_profiling", True),
     ]
@@ -115,10 +119,29 @@ def media_levers(question: Question, load: Load, allowed: Allowed = lambda _: Tr
         if after is None or not free_to_set(Draft(question, {}), name) or not allowed(changed.inputs.serve_args):
             continue
         typed = json.dumps(value) if isinstance(value, dict) else value
-        step = _step(lever, name, typed, before, after, Text(f"size.relief.{lever}", {}))
+        step = _step(lever, name, typed, before, after, Text(f"size.relief.{lever}", _told(lever, value)))
         if step.frees_gib >= _WORTH_GIB:
             steps.append(step)
     return steps
+
+
+def _pixels(question: Question) -> Iterator[tuple[Lever, str, Any]]:
+    """The largest images, their sides halved step by step, beside whose encoder pass another of the passes is the largest.
+
+    The bound goes to the model's own processor, where that has one.
+    """
+    whole = max((item.pixels or 0 for item in question.dims.family.encoder), default=0)
+    if not whole or question.settings.max_pixels is not None:
+        return
+    for pixels in (whole // 4**halved for halved in range(1, _HALVINGS + 1)):
+        rank = rank_budget(question.with_args(mm_processor_kwargs={"max_pixels": pixels}), question.stages[0])
+        if rank is not None and (not rank.peaks.encoder_pays or pixels == whole // 4**_HALVINGS):
+            yield "pixels", "mm_processor_kwargs", {"max_pixels": pixels}
+            return
+
+
+def _told(lever: Lever, value: Any) -> dict[str, Param]:
+    return {"pixels": value["max_pixels"], "side": math.isqrt(value["max_pixels"])} if lever == "pixels" else {}
 
 
 def _spent(now: State) -> float:

@@ -56,6 +56,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     text_only: bool
     profile_encoder: bool
     limits: Mapping[str, int]
+    max_pixels: int | None
     draft_tokens: int
     draft: Speculation | None
     lora: Lora | None
@@ -119,6 +120,7 @@ def settings_of(inputs: SizingInputs, dims: Dimensions, rules: Rules) -> Setting
         text_only=bool(flag(args, "language_model_only")) or not dims.multimodal,
         profile_encoder=not flag(args, "skip_mm_profiling"),
         limits=_limits(args),
+        max_pixels=_max_pixels(mapping(args, "mm_processor_kwargs")),
         draft_tokens=draft.tokens if draft else 0,
         draft=draft,
         lora=_lora(inputs, plain, rules),
@@ -192,6 +194,11 @@ def _limits(args: Mapping[str, Any]) -> dict[str, int]:
         if count is not None:
             found[str(modality)] = int(count)
     return found
+
+
+def _max_pixels(kwargs: Mapping[str, Any]) -> int | None:
+    """The bound on an image's pixels that the processor is given, in either of its spellings."""
+    return integer(kwargs, "max_pixels", most=1 << 34) or integer(mapping(kwargs, "size"), "longest_edge", most=1 << 34)
 
 
 def _draft(inputs: SizingInputs, dims: Dimensions, rules: Rules, ranks: int) -> Speculation | None:
