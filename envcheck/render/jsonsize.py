@@ -13,7 +13,7 @@ from envcheck.render.catalogue import Catalogue
 from envcheck.render.claims import ClaimOut
 from envcheck.render.jsonmodel import FindingOut, SizeOut
 from envcheck.render.jsonout import findings_out
-from envcheck.render.size_parts import Around, LibraryBatch, SecondStart, VariantOut
+from envcheck.render.size_parts import Around, HostMemory, LibraryBatch, SecondStart, VariantOut
 
 CARDS_SCHEMA = "envcheck.size-cards/1"
 
@@ -84,6 +84,7 @@ class SizeCommandOut(SizeOut, frozen=True):
     processes: list[str] = []
     second_start: SecondStart | None = None
     llm_class: LibraryBatch | None = None
+    host_memory: HostMemory | None = None
 
 
 class CardsOut(msgspec.Struct, frozen=True):
@@ -113,6 +114,7 @@ def size_command_out(size: SizeOut, around: Around, catalogue: Catalogue) -> Siz
         processes=list(around.processes),
         second_start=around.second,
         llm_class=around.library,
+        host_memory=around.host,
     )
 
 

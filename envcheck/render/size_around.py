@@ -11,7 +11,7 @@ from envcheck.render.commands import quote
 from envcheck.render.layout import WIDTH, cells, pad
 from envcheck.render.page import Page
 from envcheck.render.size_flag import serve_flag, serve_line
-from envcheck.render.size_parts import Around
+from envcheck.render.size_parts import Around, HostMemory
 
 _NARROW = 30  # cells of the first column where it would push the others off the line: longer words stand on a line of their own
 _SHOWN_CARDS, _SHOWN_CLAIMS = 14, 2
@@ -37,6 +37,18 @@ def write_starts(page: Page, around: Around) -> None:
         page.say("size.second-start", indent="  ", gib=f"{around.second.gib:.2f}", tokens=around.second.tokens)
     if around.library is not None:
         page.say("size.llm-class", indent="  ", tokens=around.library.tokens, server=around.library.server_tokens)
+    if around.host is not None:
+        _write_host(page, around.host)
+
+
+def _write_host(page: Page, host: HostMemory) -> None:
+    """Memory of the host that the server takes, and of /dev/shm where the host is not known to have enough."""
+    if host.parts:
+        listed = tuple(f"{page.catalogue.say(f'size.host.{name}')} {part:.2f} GiB" for name, part in host.parts.items())
+        key = "size.host-memory" if host.ram_gib is None else "size.host-memory-of"
+        page.say(key, indent="  ", gib=f"{host.total_gib:.2f}", ram=f"{host.ram_gib or 0:.1f}", listed=listed)
+    if host.shm_wanted_mib is not None and (host.shm_mib is None or host.shm_mib < host.shm_wanted_mib):
+        page.say("size.host-shm", indent="  ", wanted=host.shm_wanted_mib)
 
 
 def write_load(page: Page, size: SizeResult, around: Around) -> None:

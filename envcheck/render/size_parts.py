@@ -37,12 +37,22 @@ class LibraryBatch(msgspec.Struct, frozen=True):
     server_tokens: int
 
 
+class HostMemory(msgspec.Struct, frozen=True):
+    """Host memory of one server, GiB: `parts` by what they are for; `ram` of the host. MiB of /dev/shm for several ranks: wanted, there."""
+
+    parts: dict[str, float]
+    total_gib: float
+    ram_gib: float | None = None
+    shm_wanted_mib: int | None = None
+    shm_mib: float | None = None
+
+
 class Around(msgspec.Struct, frozen=True):
     """What stands around a budget: the load's relief, findings that stop the server whatever its memory, and ways to more room.
 
     `media` = what each argument about images and videos frees alone; `processes` = who else holds memory of the GPUs; `stated` = the load
-    was asked for; `note` = a finished sentence for below the verdict; `second` = what a second start gains;
-    `library` = the model is sized for the `LLM` class; `fancy` = the bar may be drawn with other letters than ASCII's.
+    was asked for; `note` = a finished sentence for below the verdict; `second` = what a second start gains; `library` = the model is sized
+    for the `LLM` class; `host` = memory beside the GPUs; `fancy` = the bar may be drawn with other letters than ASCII's.
     """
 
     model: ModelSpec | None = None
@@ -58,4 +68,5 @@ class Around(msgspec.Struct, frozen=True):
     note: str = ""
     second: SecondStart | None = None
     library: LibraryBatch | None = None
+    host: HostMemory | None = None
     fancy: bool = False

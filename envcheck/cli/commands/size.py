@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from envcheck.model.budget import SizeResult
     from envcheck.model.host import HostReport
     from envcheck.model.request import Request
-    from envcheck.render.size_parts import Around
+    from envcheck.render.size_parts import Around, HostMemory
+    from envcheck.sizing.question import Question
 
 
 class Typed(msgspec.Struct, frozen=True):
@@ -163,10 +164,20 @@ def _around(asked: Common, sized: Sized, result: SizeResult, typed: Typed) -> Ar
         processes=tuple(sizing.others_on_cards(sized.host)),
         second=sizing.second_start(question, result),
         library=sizing.library_batch(question),
+        host=_host_memory(sized, question),
         stated=typed.stated,
         note=note,
         fancy=asked.lang == "en" and speaks("zh"),
     )
+
+
+def _host_memory(sized: Sized, question: Question) -> HostMemory | None:
+    settings, engine = question.settings, question.rules.engine
+    if settings.gpus == 1 and settings.text_only and engine == "v1" and not settings.offload_gib and not settings.kv_offload_gib:
+        return None
+    from envcheck.cli.host_memory import host_memory_of
+
+    return host_memory_of(sized, question)
 
 
 def _print(asked: Common, request: Request, host: HostReport, vllm: str, result: SizeResult, around: Around) -> None:
