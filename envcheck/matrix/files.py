@@ -40,7 +40,6 @@ from envcheck.matrix.signatures import Signature
 from envcheck.matrix.toolchain import ToolchainFile
 from envcheck.matrix.traits import Trait
 from envcheck.matrix.v0_arguments import V0Argument
-from envcheck.matrix.v1_gaps import V1Gap
 from envcheck.matrix.xids import XidRecord
 from envcheck.model.loglines import LogLinesFile
 from envcheck.model.memoryfacts import MemoryFacts
@@ -100,7 +99,6 @@ FILES = (
     FileKind("torch.json", list[TorchRelease], _by_version),
     FileKind("traits.json", list[Trait], _by_id),
     FileKind("v0_arguments.json", list[V0Argument], lambda record: (record.argument, record.releases)),
-    FileKind("v1_gaps.json", list[V1Gap], lambda record: (record.argument, record.releases)),
     FileKind("xids.json", list[XidRecord], lambda record: record.number),
 )
 RELEASES = FileKind("vllm/", list[VllmRelease], _by_version)

@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from envcheck.matrix.start import StartFacts
     from envcheck.matrix.toolchain import Toolchain
     from envcheck.matrix.v0_arguments import V0Argument
-    from envcheck.matrix.v1_gaps import V1Gap
     from envcheck.matrix.xids import XidKind
 
 
@@ -85,7 +84,7 @@ class JudgementFacts:
     @cached_property
     def v0_arguments(self) -> tuple[V0Argument, ...]:
         """Arguments for which releases with both engines take V0."""
-        from envcheck.matrix.v0_arguments import V0Argument  # noqa: PLC0415  # only where two releases are compared
+        from envcheck.matrix.v0_arguments import V0Argument  # noqa: PLC0415  # only where a release with both engines is given arguments
 
         return tuple(self._read("v0_arguments.json", list[V0Argument]))
 
@@ -166,13 +165,6 @@ class JudgementFacts:
 
         names = folder_files(self.folder, "signatures")
         return tuple(one for name in names for one in self._read(name, list[Signature]))
-
-    @cached_property
-    def v1_gaps(self) -> tuple[V1Gap, ...]:
-        """Arguments for which releases with both engines take V0."""
-        from envcheck.matrix.v1_gaps import V1Gap  # noqa: PLC0415  # only for what is served
-
-        return tuple(self._read("v1_gaps.json", list[V1Gap]))
 
     @cached_property
     def xids(self) -> dict[int, XidKind]:

@@ -185,7 +185,8 @@ def to_stack(choice: Choice, judgement: Judgement, matrix: Matrix) -> Stack:
     """A chosen wheel as the plan holds it."""
     judged = choice.judged
     build, release = judged.build, judged.release
-    engine = choose_engine(matrix, release, judgement.target.capabilities, switch_of(judgement.situation)).engine
+    situation = judgement.situation
+    engine = choose_engine(matrix, release, judgement.target.capabilities, switch_of(situation), situation.request.serve_args).engine
     floor = matrix.cuda_floor(build.cuda_major) if build.cuda_major else None
     url = build.record.url
     tag = f"cp{choice.python[0]}{choice.python[1]}"

@@ -19,7 +19,7 @@ from envcheck.rules import driver
 from envcheck.rules.build import Judged, Target, judge_build, name_of, python_clash
 from envcheck.rules.causes import fold, ordered
 from envcheck.rules.compiling import compilation
-from envcheck.rules.engine import choose_engine, engine_findings, switch_of
+from envcheck.rules.engine import engine_findings, engine_for
 from envcheck.rules.make import error, from_clash, info
 from envcheck.rules.registry import ENVIRONMENT_RULES, HOST_RULES, LAST_RULES, Rule
 from envcheck.rules.security import security
@@ -165,7 +165,7 @@ class Judge:
     def _engine(self, situation: Situation, release: Release | None) -> tuple[str | None, list[Finding]]:
         if release is None:
             return None, []
-        choice = choose_engine(self.matrix, release, situation.capabilities, switch_of(situation))
+        choice = engine_for(situation, self.matrix, release)
         return choice.engine, list(engine_findings(situation, self.matrix, release, choice))
 
     def _conclude(self, subject: Subject, situation: Situation, target: Target, request: Request, remedies: bool) -> _Conclusion:

@@ -10,7 +10,7 @@ from envcheck.matrix.load import Matrix
 from envcheck.matrix.release import Release
 from envcheck.model.finding import Finding
 from envcheck.model.host import known
-from envcheck.rules.engine import choose_engine, switch_of
+from envcheck.rules.engine import engine_for
 from envcheck.rules.situation import Situation
 
 
@@ -42,4 +42,4 @@ def _of_image(situation: Situation, matrix: Matrix) -> tuple[Release, str | None
     """The release in one of the project's own images and its engine, where the image is all that is known of what runs."""
     image = matrix.images.read(situation.image)
     release = matrix.release(str(image.release)) if image and image.release else None
-    return (release, choose_engine(matrix, release, situation.capabilities, switch_of(situation)).engine) if release else None
+    return (release, engine_for(situation, matrix, release).engine) if release else None

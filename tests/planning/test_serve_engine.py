@@ -49,10 +49,17 @@ def notes(
 @pytest.mark.parametrize(
     ("arguments", "falls", "stays"),
     [
-        ({"kv_cache_dtype": "fp8"}, "0.8.0", "0.10.0"),
+        ({"kv_cache_dtype": "fp8"}, "0.8.0", "0.11.0"),
         ({"kv_cache_dtype": "fp8"}, "0.9.2", "0.7.3"),  # before 0.8.0 V0 is the default, and nothing falls back
         ({"cpu_offload_gb": 4}, "0.8.2", "0.8.3"),
-        ({"num_scheduler_steps": 8}, "0.10.1.1", "0.10.2"),
+        ({"num_scheduler_steps": 8}, "0.10.0", "0.10.1.1"),  # whose parser does not have it
+        ({"enable_prompt_embeds": True}, "0.9.0", "0.11.0"),
+        ({"enable_lora": True}, "0.8.2", "0.8.3"),
+        ({"pipeline_parallel_size": 2}, "0.9.0", "0.9.1"),
+        ({"guided_decoding_backend": "outlines"}, "0.9.2", "0.10.0"),
+        ({"otlp_traces_endpoint": "http://127.0.0.1:4317"}, "0.10.1.1", "0.10.2"),
+        ({"speculative_config": '{"model": "a/draft", "num_speculative_tokens": 3}'}, "0.9.2", "0.10.0"),
+        ({"worker_cls": "a.Worker"}, "0.8.1", "0.8.2"),
         ({"dtype": "float32"}, "0.8.5", "0.9.2"),
         ({"task": "embed"}, "0.8.5", "0.9.2"),
         ({"quantization": "bitsandbytes"}, "0.8.2", "0.8.3"),
@@ -84,6 +91,21 @@ def test_what_v1_has_keeps_it(arguments: dict[str, Any]) -> None:
 def test_fp8_keys_and_values_stay_with_v1_where_flash_attention_3_runs() -> None:
     assert notes("0.9.2", {"kv_cache_dtype": "fp8"}, "9.0") == {}
     assert "engine-falls-back" in notes("0.8.1", {"kv_cache_dtype": "fp8"}, "9.0")
+    assert "engine-falls-back" in notes("0.9.2", {"kv_cache_dtype": "fp8"}, "10.0")
+    assert notes("0.10.0", {"kv_cache_dtype": "fp8"}, "10.0") == {}  # from here on every backend of that GPU
+
+
+def test_a_method_of_speculating_keeps_v1_or_not() -> None:
+    eagle = {"speculative_config": {"method": "eagle", "model": "a/b", "num_speculative_tokens": 2}}
+    assert "engine-falls-back" in notes("0.8.5", eagle)
+    assert notes("0.8.5", eagle, VLLM_USE_V1="1") == {}  # experimental: served where it is asked for
+    assert notes("0.9.0", eagle) == {}
+
+
+def test_what_starts_the_workers_counts_for_a_pipeline() -> None:
+    assert notes("0.8.5", {"pipeline_parallel_size": 2, "distributed_executor_backend": "ray"}) == {}
+    assert "engine-falls-back" in notes("0.8.5", {"pipeline_parallel_size": 2, "distributed_executor_backend": "mp"})
+    assert notes("0.9.0", {"pipeline_parallel_size": 2, "distributed_executor_backend": "mp"}) == {}
 
 
 def test_the_switch_decides() -> None:
@@ -112,3 +134,33 @@ def test_every_sentence_is_said_somewhere(lang: Lang) -> None:
 @pytest.mark.parametrize("value", [None, [], {}, "x" * 10_000, float("nan"), -1])
 def test_any_value_is_borne(value: object) -> None:
     notes("0.8.5", {"task": value, "dtype": value, "kv_cache_dtype": value})
+
+
+def judged(arguments: dict[str, Any], vllm: str = "0.9.2", **environment: str) -> Any:
+    gpus = [{"name": "NVIDIA A10", "compute_capability": "8.6", "memory_mib": 23028}]
+    told = {"os": {"arch": "x86_64", "glibc": "2.35"}, "python": {"version": "3.12.3"}, "driver": {"version": "580.95.05"}}
+    host = msgspec.convert({**told, "gpus": gpus, "environment": environment}, HostReport)
+    return judge(host, MATRIX, Request(vllm=vllm, serve_args=arguments))
+
+
+def test_the_judge_names_the_engine_that_the_arguments_lead_to() -> None:
+    assert judged({}).engine == "v1"
+    assert judged({"kv_cache_dtype": "fp8"}).engine == "v0"
+    assert judged({"kv_cache_dtype": "fp8"}, "0.11.0").engine == "v1"
+
+
+def test_an_argument_that_the_engine_asked_for_refuses_blocks() -> None:
+    def codes(**environment: str) -> list[str]:
+        found = judged({"kv_cache_dtype": "fp8"}, **environment).findings
+        return [finding.code for finding in found if finding.severity.value == "error"]
+
+    assert codes(VLLM_USE_V1="1") == ["engine-choice-ignored"]
+    assert codes(VLLM_USE_V1="0") == codes() == []
+
+
+def test_the_plan_is_sized_for_the_engine_that_runs() -> None:
+    from envcheck.planning.stack import choose_stack
+
+    found = choose_stack(judged({"preemption_mode": "swap"}), MATRIX, Request(vllm="0.9.2", serve_args={"preemption_mode": "swap"}))
+    assert found.stack is not None
+    assert found.stack.engine == "v0"

@@ -6,12 +6,10 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from envcheck.matrix.load import Matrix
-from envcheck.matrix.release import Release, specifier
-from envcheck.matrix.v1_gaps import V1Gap
+from envcheck.matrix.release import Release
 from envcheck.model.modelspec import ModelSpec
 from envcheck.model.text import Text
-from envcheck.model.versions import ComputeCapability
-from envcheck.rules.engine import switch_of
+from envcheck.rules.engine import engine_for
 from envcheck.rules.situation import Situation
 
 _SHOWN = 40  # characters of a value
@@ -19,26 +17,12 @@ _SHOWN = 40  # characters of a value
 
 def engine_notes(situation: Situation, matrix: Matrix, release: Release, spec: ModelSpec, arguments: Mapping[str, Any]) -> Iterator[Text]:
     """Arguments that take a release with both engines back to V0, or that VLLM_USE_V1=1 makes it refuse; the model runner."""
-    entry, wanted = matrix.engine(release), switch_of(situation)
-    if entry is not None and "v0" in entry.available and entry.default == "v1" and wanted != "0":
-        for gap in gaps(matrix, release, arguments, situation.capabilities):
-            flag = "--" + gap.argument.replace("_", "-")
-            told = {"flag": flag, "value": str(arguments[gap.argument])[:_SHOWN], "vllm": release.raw}
-            yield Text("serve.note.engine-refuses" if wanted == "1" else "serve.note.engine-falls-back", told)
+    choice = engine_for(situation, matrix, release, arguments)
+    for key, records in (("engine-falls-back", choice.kept), ("engine-refuses", choice.clash)):
+        for one in records:
+            told = {"flag": "--" + one.argument.replace("_", "-"), "value": str(arguments[one.argument])[:_SHOWN], "vllm": release.raw}
+            yield Text(f"serve.note.{key}", told)
     yield from _runner(matrix, release, spec)
-
-
-def gaps(matrix: Matrix, release: Release, arguments: Mapping[str, Any], capabilities: tuple[ComputeCapability, ...]) -> list[V1Gap]:
-    """What V1 lacks of the arguments in a release."""
-    return [
-        gap
-        for gap in matrix.v1_gaps
-        if gap.argument in arguments
-        and specifier(gap.releases).contains(release.version, prereleases=True)
-        and arguments[gap.argument] not in (None, False)
-        and str(arguments[gap.argument]).lower() not in gap.unless
-        and not (gap.served_by and capabilities and all(str(one.major) == gap.served_by for one in capabilities))
-    ]
 
 
 def _runner(matrix: Matrix, release: Release, spec: ModelSpec) -> Iterator[Text]:
