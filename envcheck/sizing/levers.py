@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import re
 from collections.abc import Mapping
@@ -135,6 +134,8 @@ def _reason(name: str, question: Question) -> Text:
 def _plain(value: Any) -> Any:
     """A value that can be typed: a short scalar, or an object as JSON."""
     if isinstance(value, (dict, list)):
+        import json  # noqa: PLC0415  # seldom needed, and slow to import
+
         try:
             value = json.dumps(value)
         except (TypeError, ValueError, RecursionError):
