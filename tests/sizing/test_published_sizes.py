@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import pytest
+from packaging.version import Version
 
+from envcheck.model.units import GIB
+from envcheck.model.versions import ComputeCapability
 from envcheck.sizing.allocator import allocated
+from envcheck.sizing.inputs import Card, SizingInputs
 from envcheck.sizing.quantization import WeightFormat, weight_format
 from envcheck.sizing.rank import Rank, stage_layers
+from envcheck.sizing.result import size
 from envcheck.sizing.spec import Dimensions
 from envcheck.sizing.weights import checkpoint_bytes, weight_terms
 
@@ -133,3 +138,13 @@ def test_deep_outputs_of_a_vision_tower_have_buffers_of_a_batch(facts):
     kept = weight_terms(dims, rank, form, batched_tokens=8192)
     assert kept.total - weight_terms(dims, rank, form).total == 96 * 2**20
     assert kept.total / 2**30 == pytest.approx(29.3115, rel=0.001)
+
+
+def test_hopper_takes_the_marlin_kernels_where_torch_is_too_old_for_others(config, table):
+    # gpt-oss-120b on an H100, logged: 65.97 GiB with 0.10.1, which comes with torch 2.7.1, and 64.38 with 0.11.0.
+    shape = {**config("gpt-oss-20b"), "num_hidden_layers": 36, "num_local_experts": 128}
+    shape["layer_types"] = ["sliding_attention", "full_attention"] * 18
+    card = Card(name="NVIDIA H100 80GB HBM3", count=1, total_bytes=79.19 * GIB, capability=ComputeCapability(9, 0))
+    for release, logged in (("0.10.1.1", 65.97), ("0.11.0", 64.38)):
+        answer = size(SizingInputs(config=shape, card=card, release=Version(release)), table)
+        assert answer.per_gpu_gib.weights == pytest.approx(logged, rel=0.005)
