@@ -23,10 +23,10 @@ PICKS = (
     *(b"nknown", b"out of memory", b"not available", b"incompatib", b"not compatible", b"unsatisf", b"conflict", b"equire", b"refused"),
     *(b"lready in use", b"o CUDA", b"is too old", b"o devices", b"ompute capability", b"ptxas", b"only support", b"PyTorch, please"),
     *(b"NVML", b"FATAL", b"ould not", b"ouldn't", b"not match"),
-    *(b"CUDA_ERROR", b"_STATUS_", b"NVRM: ", b"No compiled", b"ncountered", b"ontext length", b'HTTP/1.1" 4'),
-    *(b"code 13", b"xited (13", b"core dumped", b"space left", b"nough free", b"oom-kill", b"ead-only file", b"yaml: line", b"BackOff"),
+    *(b"CUDA_ERROR", b"_STATUS_", b"NVRM: ", b"No compiled", b"ncountered", b"ontext length", b"imum model length", b'HTTP/1.1" 4'),
+    *(b"code 13", b"core dumped", b"space left", b"nough free", b"oom-kill", b"BackOff"),
     *(b"low on resource", b"nodes are available", b"status=20"),
-    *(b"o module named", b"has no attribute", b"ould not ", b"orchvision", b"does not exist", b"ould NOT", b"could be found"),
+    *(b"o module named", b"has no attribute", b"orchvision", b"does not exist", b"ould NOT", b"could be found"),
     *(b"matching ", b"on this platform", b"Because ", b"No solution", b"did not ", b"not compiled with"),
 )
 _WORD = re.compile(r"[A-Za-z0-9_]{3,}")
