@@ -17,6 +17,14 @@ from envcheck.sizing.spec import Dimensions, dtype_bytes
 _HALF = 16  # bits of a scale of integer formats
 _SKIPPED = ("modules_to_not_convert", "ignore", "ignored_layers", "exclude_modules", "llm_int8_skip_modules")
 _PROJECTIONS = {"self_attn": 4, "mlp": 3}  # matrices of the part that have an exception each where not the whole part has one
+_MIXED = "mixed"
+_PARTS = {  # fields of the format, by the names of the matrices
+    "attention": r"(?:self|linear)_attn",
+    "experts": r"mlp\.experts",
+    "shared": r"shared_expert\b",
+    "dense": r"mlp\.(?:gate_up|gate|up|down)_proj",
+    "head": r"\blm_head\b",
+}
 
 
 class WeightFormat(msgspec.Struct, frozen=True):
@@ -67,6 +75,9 @@ def weight_format(dims: Dimensions, asked: str | None, named: str, plain: float,
     name = _method(config, asked) or in_name(named)
     if name is None:
         return WeightFormat(plain, plain, plain, plain, plain, plain)
+    mixed = _mixed(config, plain) if name == _MIXED else None
+    if mixed is not None:
+        return mixed
     found = _format(name, formats)
     scheme = stated(config, asked)
     loaded = scheme.loaded if scheme else _average(_grouped_bits(config) or (found.bits if found else 0.0))
@@ -76,6 +87,27 @@ def weight_format(dims: Dimensions, asked: str | None, named: str, plain: float,
     each = loaded.average_bits / 8
     whole = msgspec.structs.replace(whole, scheme=loaded, in_file=scheme.file if scheme else None, quantized=each)
     return _with_exceptions(config, each, dims.layer_count, whole, found)
+
+
+def _mixed(config: Mapping[str, Any], plain: float) -> WeightFormat | None:
+    """A file with several groups, each with its bits and the matrices it holds for; a part that none names is left as it was.
+
+    None where a group does not say its bits. 4-bit values share a scale of 8 bits in groups. Source: configurations that modelopt wrote.
+    """
+    named: dict[str, list[float]] = {}
+    for group in list(mapping(config, "config_groups").values())[:20]:
+        weights = mapping(group, "weights") if isinstance(group, Mapping) else {}
+        bits, size = integer(weights, "num_bits", most=16), integer(weights, "group_size", most=1 << 20)
+        if not bits:
+            return None
+        targets = " ".join(str(target) for target in items(group, "targets")[:20_000])
+        for part, pattern in _PARTS.items():
+            named.setdefault(part, []).extend([(bits + (8 / size if size else 0.0)) / 8] * len(re.findall(pattern, targets)))
+    each = {part: sum(sizes) / len(sizes) for part, sizes in named.items() if sizes}
+    if not each:
+        return None
+    form = WeightFormat(plain, plain, plain, plain, plain, plain, _MIXED, quantized=min(each.values()))
+    return msgspec.structs.replace(form, **each)
 
 
 def _average(bits: float) -> Scheme:
@@ -127,7 +159,7 @@ def _quantization_config(dims: Dimensions) -> Mapping[str, Any]:
 def _method(config: Mapping[str, Any], asked: str | None) -> str | None:
     told = word(config, "quant_algo") or _compressed(config) or word(config, "quant_method")
     if told and told.lower() in ("mixed_precision", "modelopt"):
-        told = "mixed"
+        told = _MIXED
     chosen = told or asked
     return chosen.lower() if chosen and chosen.lower() != "none" else None
 
