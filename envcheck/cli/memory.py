@@ -66,6 +66,9 @@ def size_as_planned(
     overruled = any(arguments[name] != value for name, value in request.serve_args.items())
     if asked.verdict not in ("does-not-fit", "tight") or not asked.suggested.serve_args or overruled:
         return asked
+    from envcheck.planning.fallback import engine_after
+
+    engine = engine_after(matrix, release, sizer_of(matrix).card(seen(host)), arguments, engine)  # a setting may lead back to V0
     planned = size(host, matrix, msgspec.structs.replace(request, serve_args=arguments), spec, release, engine)
     # The reasons are those found on the way: to the second question every argument is one "as asked for".
     return msgspec.structs.replace(planned, suggested=asked.suggested)

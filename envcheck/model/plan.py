@@ -92,12 +92,26 @@ class TokenBudget(msgspec.Struct, frozen=True):
     notes: tuple[Text, ...] = ()
 
 
+class EngineUse(msgspec.Struct, frozen=True):
+    """What serves: `engine` v0 or v1, `runner` v1 or v2 (None = V0, or not known without a model).
+
+    `switch` = what the release does with VLLM_USE_V1 (absent, selects, zero-fails, ignored, warns); `why` = why it is this engine.
+    `told` = whether there is something to decide or to know.
+    """
+
+    engine: str
+    runner: str | None
+    switch: str
+    why: Text
+    told: bool = False
+
+
 class Plan(msgspec.Struct, frozen=True):
     """`stack` None = nothing runs here as it is; then `ways_out` says what would. `alternatives` run here too, best first.
 
     `not_possible` maps a release to what clashes, for the releases nearest to the choice. `ways` = all ways to what was asked for, least
     intrusive first; the first is the one planned. `choice` = why this release and not the runner-up;
-    `tokens` = the budget of requests, where one was asked for.
+    `tokens` = the budget of requests, where one was asked for; `engine` = what serves.
     """
 
     schema: str
@@ -115,3 +129,4 @@ class Plan(msgspec.Struct, frozen=True):
     ways: tuple[Way, ...] = ()
     choice: tuple[Text, ...] = ()
     tokens: TokenBudget | None = None
+    engine: EngineUse | None = None

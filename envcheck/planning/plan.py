@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from envcheck.matrix.load import Matrix
 from envcheck.model.finding import Finding, Severity
-from envcheck.model.plan import PLAN_SCHEMA, InstallRecipe, MirrorChoice, Plan
+from envcheck.model.plan import PLAN_SCHEMA, EngineUse, InstallRecipe, MirrorChoice, Plan
 from envcheck.model.request import Request
 from envcheck.model.stack import Stack
 from envcheck.model.text import Text
@@ -51,6 +51,7 @@ def make_plan(
     mirrors = choose_mirrors(situation, matrix, wanted)
     fresh = None if chosen.installed else wanted
     kernels = missing_kernels(situation, matrix, wanted, installed=chosen.installed)
+    engine = _engine(judgement, matrix, request, chosen, spec, size)
     serve = None
     if spec:
         from envcheck.planning.serve import Facts, serve_config  # noqa: PLC0415  # only for a model
@@ -71,13 +72,28 @@ def make_plan(
         environment_dir=directory,
         notes=(
             *_notes(chosen, wanted, judgement, matrix, bool(mirrors)),
+            *((engine.why,) if engine and engine.told else ()),
             *(interpreter_notes(situation, fresh, judgement.findings, mirror_url(mirrors, "python-index")) if fresh else ()),
             *(_kernel_notes(judgement, kernels, wanted, served=spec is not None) if wanted else ()),
             *(serve.notes if serve else ()),
         ),
         ways=chosen.ways or (),
         choice=chosen.reasons,
+        engine=engine,
     )
+
+
+def _engine(
+    judgement: Judgement, matrix: Matrix, request: Request, choice: StackChoice, spec: ModelSpec | None, size: SizeResult | None
+) -> EngineUse | None:
+    """The engine of the release that is planned, with the arguments that are."""
+    release = matrix.release(choice.release) if choice.release else None
+    if release is None:
+        return None
+    from envcheck.planning.serving.engine import engine_use  # noqa: PLC0415  # only where something is planned
+
+    arguments = {**request.serve_args, **(size.suggested.serve_args if size else {})}
+    return engine_use(judgement.situation, matrix, release, spec, arguments)
 
 
 def _install(
@@ -112,5 +128,3 @@ def _notes(choice: StackChoice, stack: Stack | None, judgement: Judgement, matri
     release = matrix.release(stack.vllm) if stack else None
     if release is not None and matrix.later_posts(release):
         yield Text("plan.note.later-post", {"vllm": release.raw, "later": matrix.later_posts(release)[0].raw})
-    if stack is not None and stack.engine == "v0":
-        yield Text("plan.note.v0", {"vllm": stack.vllm})

@@ -12,6 +12,7 @@ from envcheck.model.finding import RemedyKind, Severity, Verdict
 from envcheck.model.host import HostReport
 from envcheck.model.stack import StackAdvisories
 from envcheck.model.ways import Pin, WayKind
+from envcheck.render.jsonserve import EngineOut, TokensOut
 
 WRITTEN_SCHEMA = "envcheck.written/1"
 SIZE_SCHEMA = "envcheck.size/1"
@@ -223,17 +224,6 @@ class SizeOut(msgspec.Struct, frozen=True):
     derivations: dict[str, DerivationOut] | msgspec.UnsetType = msgspec.UNSET
 
 
-class TokensOut(msgspec.Struct, frozen=True):
-    """Tokens of a request: prompt and output share `context`; `max_tokens` = what to send beside the prompt."""
-
-    context: int
-    prompt: int | None
-    output: int | None
-    longest_prompt: int
-    max_tokens: int
-    notes: list[str]
-
-
 class PlanOut(msgspec.Struct, frozen=True):
     """A whole plan: every file of it can be written again from this.
 
@@ -255,6 +245,7 @@ class PlanOut(msgspec.Struct, frozen=True):
     ways: list[WayOut] = []
     choice: list[str] = []
     tokens: TokensOut | msgspec.UnsetType = msgspec.UNSET
+    engine: EngineOut | msgspec.UnsetType = msgspec.UNSET
 
 
 class WrittenOut(msgspec.Struct, frozen=True):

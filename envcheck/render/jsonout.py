@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Literal
 
 from msgspec import UNSET
 
 from envcheck.model.budget import SizeResult
 from envcheck.model.finding import Finding, Remedy
-from envcheck.model.plan import InstallRecipe, MirrorChoice, Plan, ServeConfig, Setting, TokenBudget
+from envcheck.model.plan import EngineUse, InstallRecipe, MirrorChoice, Plan, ServeConfig, Setting, TokenBudget
 from envcheck.model.report import CheckReport
 from envcheck.model.stack import Clash, Stack
 from envcheck.model.ways import Cost, ImageUse, Way
@@ -34,9 +35,9 @@ from envcheck.render.jsonmodel import (
     StackOut,
     StepOut,
     SuggestionOut,
-    TokensOut,
     WayOut,
 )
+from envcheck.render.jsonserve import EngineOut, TokensOut
 from envcheck.render.serve_text import serve_argv
 from envcheck.render.undecided_text import undecided_sentence
 
@@ -144,6 +145,11 @@ def _tokens(tokens: TokenBudget, catalogue: Catalogue) -> TokensOut:
     return TokensOut(tokens.context, tokens.prompt, tokens.output, tokens.longest_prompt, tokens.max_tokens, notes)
 
 
+def _engine(engine: EngineUse, catalogue: Catalogue) -> EngineOut:
+    runner: Literal["v1", "v2"] | None = None if engine.runner is None else "v2" if engine.runner == "v2" else "v1"
+    return EngineOut("v0" if engine.engine == "v0" else "v1", runner, engine.switch, catalogue.text(engine.why), engine.told)
+
+
 def plan_out(plan: Plan, catalogue: Catalogue) -> PlanOut:
     """A plan with its sentences."""
     return PlanOut(
@@ -164,6 +170,7 @@ def plan_out(plan: Plan, catalogue: Catalogue) -> PlanOut:
         ways=[way_out(way, catalogue) for way in plan.ways],
         choice=[catalogue.text(reason) for reason in plan.choice],
         tokens=_tokens(plan.tokens, catalogue) if plan.tokens else UNSET,
+        engine=_engine(plan.engine, catalogue) if plan.engine else UNSET,
     )
 
 

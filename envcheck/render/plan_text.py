@@ -91,7 +91,7 @@ def _write_head(page: Page, plan: Plan, doubt: Doubt, *, verbose: bool) -> set[s
     else:
         page.say("plan.no-stack", role="bad")
     for note in plan.notes:
-        if not (first and note.key in ("plan.note.way-out", "plan.note.v0")):
+        if not (first and note.key == "plan.note.way-out"):
             page.write(page.catalogue.text(note), indent="  ")
     if plan.choice:
         page.write(choice_text(plan, page.catalogue), indent="  ", role="faint")

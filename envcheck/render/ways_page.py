@@ -22,7 +22,7 @@ from envcheck.render.ways_text import (
     write_why,
 )
 
-_SAID = ("plan.note.way-out", "plan.note.advisories", "plan.note.v0")  # by the way's title, its costs, the findings
+_SAID = ("plan.note.way-out", "plan.note.advisories", "plan.engine.gpu")  # by the way's title, its costs, the findings
 _ASK_AGAIN = ("setting", "mend", "service", "reboot", "driver")  # kinds after which the host is another
 
 
