@@ -183,13 +183,15 @@ def same_cards(sized: Sized, question: Question, load: Load) -> list[CardNeeded]
     return [CardNeeded(card.name or "GPU", found[0], round(gib(question.total), 1), bool(model and model.mainland_variant), found[1])]
 
 
-def claims_for(matrix: Matrix, size: SizeResult, arguments: Mapping[str, Any], catalogue: Catalogue) -> list[ClaimOut]:
-    """What is often advised against this failure, or about these arguments, and is not so."""
+def claims_for(sized: Sized, size: SizeResult, catalogue: Catalogue) -> list[ClaimOut]:
+    """What is often advised against this failure, or about these arguments, of this release, and is not so."""
+    from envcheck.model.version_range import version_range
     from envcheck.render.claims import claim_out
     from envcheck.rules.memory import CODES
 
     code = CODES[size.failure.kind] if size.failure else None
-    flags = {"--" + name.replace("_", "-") for name in arguments}
-    asked = [claim for claim in matrix.claims if flags & set(claim.words)]
-    failing = [claim for claim in matrix.claims if code in claim.codes and claim not in asked]
+    flags, release = {"--" + name.replace("_", "-") for name in sized.request.serve_args}, sized.release.version
+    claims = [claim for claim in sized.matrix.claims if not claim.releases or version_range(claim.releases).contains(release)]
+    asked = [claim for claim in claims if flags & set(claim.words)]
+    failing = [claim for claim in claims if code in claim.codes and claim not in asked]
     return [claim_out(claim, catalogue) for claim in (*failing, *asked)]

@@ -137,3 +137,11 @@ def test_who_else_holds_memory_is_named(run, tmp_path):
 def test_no_line_is_wider_than_a_terminal(envcheck, words, lang):
     out = envcheck("size", *words, "--offline", "--lang", lang)[1]
     assert max(cells(line) for line in out.splitlines() if "`" not in line) <= 80
+
+
+@pytest.mark.parametrize(("vllm", "named"), [("0.9.2", True), ("0.19.1", False)])
+def test_folklore_is_named_of_the_releases_it_is_about(answer, vllm, named):
+    # V0, whose cache is said to grow on demand, went with 0.11.0.
+    found = answer("meta-llama/Llama-3.1-8B-Instruct", "--gpu", "NVIDIA A10", "--vllm", vllm)
+    assert found.failure.kind == "kv-too-small"
+    assert ("v0-grows-kv" in [claim.id for claim in found.claims]) is named

@@ -159,7 +159,7 @@ def _around(asked: Common, sized: Sized, result: SizeResult, typed: Typed) -> Ar
         findings=sized.findings(),
         variants=tuple(variants),
         cards=tuple(cards),
-        claims=tuple(sizing.claims_for(sized.matrix, result, sized.request.serve_args, catalogue)) if failing or asked.verbose else (),
+        claims=tuple(sizing.claims_for(sized, result, catalogue)) if failing or asked.verbose else (),
         media=tuple(media),
         processes=tuple(sizing.others_on_cards(sized.host)),
         second=sizing.second_start(question, result),
