@@ -24,6 +24,7 @@ PICKS = (
     *(b"lready in use", b"o CUDA", b"is too old", b"o devices", b"apabilit", b"ptxas", b"only support", b"PyTorch, please"),
     *(b"NVML", b"FATAL", b"ould not", b"ouldn't", b"t match"),
     *(b"CUDA_ERROR", b"_STATUS_", b"NVRM: ", b"not detected", b"/dev/shm", b"no kernel image", b"o NVIDIA driver", b"No compiled"),
+    *(b"is insufficient", b"was attempted", b"not yet init"),
     *(b"ncountered", b"ontext length", b"imum model length", b'HTTP/1.1" 4'),
     *(b"code 13", b"core dumped", b"space left", b"nough free", b"oom-kill", b"BackOff"),
     *(b"low on resource", b"nodes are available", b"status=20"),
