@@ -90,6 +90,13 @@ def relief_of(sized: Sized, question: Question, load: Load) -> Relief | None:
     return relieve(question, load, sized.allowed)
 
 
+def steps_of(question: Question, size: SizeResult) -> list[ReliefStep]:
+    """What each argument frees of those that are suggested."""
+    from envcheck.sizing.relief import steps_to
+
+    return steps_to(question, size.suggested)
+
+
 def media_of(sized: Sized, question: Question, load: Load) -> list[ReliefStep]:
     """What the arguments about images and videos free."""
     from envcheck.sizing.relief import media_levers

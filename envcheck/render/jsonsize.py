@@ -85,6 +85,7 @@ class SizeCommandOut(SizeOut, frozen=True):
     second_start: SecondStart | None = None
     llm_class: LibraryBatch | None = None
     host_memory: HostMemory | None = None
+    steps: list[StepOut] = []
 
 
 class CardsOut(msgspec.Struct, frozen=True):
@@ -115,6 +116,7 @@ def size_command_out(size: SizeOut, around: Around, catalogue: Catalogue) -> Siz
         second_start=around.second,
         llm_class=around.library,
         host_memory=around.host,
+        steps=[_step(step, catalogue) for step in around.steps],
     )
 
 

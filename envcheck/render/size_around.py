@@ -86,6 +86,13 @@ def write_load(page: Page, size: SizeResult, around: Around) -> None:
     _write_elsewhere(page, around)
 
 
+def write_steps(page: Page, around: Around) -> None:
+    """What each of the suggested arguments frees."""
+    if around.steps:
+        page.heading("size.steps")
+        _write_steps(page, around.steps)
+
+
 def _write_steps(page: Page, steps: Sequence[ReliefStep]) -> None:
     heads = [page.catalogue.say(f"size.steps.{name}") for name in ("argument", "frees", "kv", "held", "missing")]
     rows = [

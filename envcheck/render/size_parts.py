@@ -50,9 +50,10 @@ class HostMemory(msgspec.Struct, frozen=True):
 class Around(msgspec.Struct, frozen=True):
     """What stands around a budget: the load's relief, findings that stop the server whatever its memory, and ways to more room.
 
-    `media` = what each argument about images and videos frees alone; `processes` = who else holds memory of the GPUs; `stated` = the load
-    was asked for; `note` = a finished sentence for below the verdict; `second` = what a second start gains; `library` = the model is sized
-    for the `LLM` class; `host` = memory beside the GPUs; `fancy` = the bar may be drawn with other letters than ASCII's.
+    `steps` = what each suggested argument frees where no load was stated; `media` = what each argument about images and videos frees
+    alone; `processes` = who else holds memory of the GPUs; `stated` = the load was asked for; `note` = a finished sentence for below the
+    verdict; `second` = what a second start gains; `library` = the model is sized for the `LLM` class; `host` = memory beside the GPUs;
+    `fancy` = the bar may be drawn with other letters than ASCII's.
     """
 
     model: ModelSpec | None = None
@@ -63,6 +64,7 @@ class Around(msgspec.Struct, frozen=True):
     cards: tuple[CardNeeded, ...] = ()
     claims: tuple[ClaimOut, ...] = ()
     media: tuple[ReliefStep, ...] = ()
+    steps: tuple[ReliefStep, ...] = ()
     processes: tuple[str, ...] = ()
     stated: bool = False
     note: str = ""

@@ -58,10 +58,11 @@ def size_text(
 
 
 def _write_around(page: Page, size: SizeResult, around: Around) -> None:
-    from envcheck.render.size_around import write_claims, write_load, write_source  # noqa: PLC0415  # as above
+    from envcheck.render.size_around import write_claims, write_load, write_source, write_steps  # noqa: PLC0415  # as above
 
     write_load(page, size, around)
     _write_suggestion(page, size)
+    write_steps(page, around)
     write_claims(page, around)
     page.blank()
     write_source(page, around.model)

@@ -13,6 +13,7 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
+from envcheck.model.budget import Suggestion
 from envcheck.model.relief import Lever, Load, Relief, ReliefStep
 from envcheck.model.text import Param, Text
 from envcheck.model.units import GIB, gib
@@ -24,6 +25,7 @@ from envcheck.sizing.question import Question
 from envcheck.sizing.suggest import suggestion
 
 _WORTH_GIB = 0.01
+_NO_CHANGE = ("size.suggest.asked", "size.suggest.context-own", "size.suggest.utilization-default")
 _HALVINGS = 3  # of an image's sides; a smaller one shows little
 
 
@@ -65,21 +67,34 @@ def _missing(now: State) -> float:
     return round(gib(now.missing), 2) if now.missing >= 0.005 * GIB else 0.01 if now.missing else 0.0
 
 
-def _steps(question: Question, kept: Draft, load: Load) -> list[ReliefStep]:
-    """The changes one after another, in the order of relief, each with what it frees."""
+def _steps(question: Question, kept: Draft, load: Load | None) -> list[ReliefStep]:
+    """The changes one after another, in the order of relief, each with what it frees; `load` None = one request of the context in force."""
     steps: list[ReliefStep] = []
     changed = kept.question.inputs.serve_args
     # What the card cannot compute in is no lever: vLLM itself replaces it.
-    before = state(question.with_args(dtype=changed["dtype"]) if "dtype" in kept.reasons else question, load)
+    before = _under(question.with_args(dtype=changed["dtype"]) if "dtype" in kept.reasons else question, load)
     for lever, name in ARGUMENTS.items():
         if name == "dtype" or name not in kept.reasons or before is None:
             continue
-        after = state(before.question.with_args(**{name: changed[name]}), load)
+        after = _under(before.question.with_args(**{name: changed[name]}), load)
         if after is None:
             break
         steps.append(_step(lever, name, changed[name], before, after, kept.reasons[name]))
         before = after
     return steps
+
+
+def _under(question: Question, load: Load | None) -> State | None:
+    return state(question, load or Load(1, question.settings.context))
+
+
+def steps_to(question: Question, suggested: Suggestion) -> list[ReliefStep]:
+    """The changes that a suggestion makes, in the order of relief, for one request of the context in force."""
+    reasons = {
+        name: why for name, why in zip(suggested.serve_args, suggested.why, strict=False) if why.key not in _NO_CHANGE and name != "dtype"
+    }
+    changed = question.with_args(**suggested.serve_args)
+    return _steps(with_dtype(Draft(question, {})).question, Draft(changed, reasons), None)
 
 
 def _step(lever: Lever, name: str, value: Any, before: State, after: State, why: Text) -> ReliefStep:

@@ -145,3 +145,13 @@ def test_folklore_is_named_of_the_releases_it_is_about(answer, vllm, named):
     found = answer("meta-llama/Llama-3.1-8B-Instruct", "--gpu", "NVIDIA A10", "--vllm", vllm)
     assert found.failure.kind == "kv-too-small"
     assert ("v0-grows-kv" in [claim.id for claim in found.claims]) is named
+
+
+def test_without_a_load_each_suggested_argument_says_what_it_frees(answer):
+    found = answer("meta-llama/Llama-3.1-8B-Instruct", "--gpu", "NVIDIA A10", "--vllm", "0.19.1")
+    (step,) = found.steps
+    length = found.suggested.serve_args["max_model_len"]
+    assert (step.argument, step.value, step.missing_gib) == ("max_model_len", length, 0)
+    # 32 layers x 8 heads x 128 x 2 x 2 bytes a token, of the context of 131,072 tokens.
+    assert step.frees_gib == pytest.approx((131072 - length) * 131072 / 2**30, abs=0.02)
+    assert answer(QWEN, "--gpu", "NVIDIA H20", "--vllm", "0.19.1").steps == []

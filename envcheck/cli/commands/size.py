@@ -138,7 +138,7 @@ def _around(asked: Common, sized: Sized, result: SizeResult, typed: Typed) -> Ar
     from envcheck.render.size_parts import Around
 
     catalogue, question = asked.catalogue, sized.question()
-    relief, variants, cards, media = None, [], [], []
+    relief, variants, cards, media, steps = None, [], [], [], []
     load = sizing.load_of(question, typed.requests, typed.context)
     if typed.stated or result.verdict == "does-not-fit":
         relief = sizing.relief_of(sized, question, load)
@@ -146,6 +146,8 @@ def _around(asked: Common, sized: Sized, result: SizeResult, typed: Typed) -> Ar
         variants = sizing.variants_of(sized, question, load)
         cards = sizing.same_cards(sized, question, load)
         media = sizing.media_of(sized, question, load)
+    if relief is not None and not typed.stated and relief.serve_args == result.suggested.serve_args and not relief.served:
+        steps = sizing.steps_of(question, result)
     failing = result.verdict == "does-not-fit" or (relief is not None and not relief.served)
     note = ""
     if not relief and (spare := _unused(sized.host, sized.request, result)):
@@ -161,6 +163,7 @@ def _around(asked: Common, sized: Sized, result: SizeResult, typed: Typed) -> Ar
         cards=tuple(cards),
         claims=tuple(sizing.claims_for(sized, result, catalogue)) if failing or asked.verbose else (),
         media=tuple(media),
+        steps=tuple(steps),
         processes=tuple(sizing.others_on_cards(sized.host)),
         second=sizing.second_start(question, result),
         library=sizing.library_batch(question),
