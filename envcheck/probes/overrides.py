@@ -9,11 +9,14 @@ from typing import Any, get_args
 import msgspec
 
 from envcheck.errors import UsageError
-from envcheck.model.host import HostReport, Provenance
+from envcheck.model.host import Gpu, HostReport, Provenance
 
 _ABSENT = ("null", "none")
 _FORBIDDEN = ("schema", "provenance")
 _LISTS = 256  # a place further out is a slip, not a fact
+# What was read goes with what it was read of: of another driver or another card it is not known, unless that is stated too.
+_OF_DRIVER = ("driver.cuda", "driver.library_version", "libcuda", "kernel_modules.nvidia_on_disk")
+_OF_CARD = tuple(field for field in Gpu.__struct_fields__ if field not in ("index", "name"))
 
 
 def apply(report: HostReport, overrides: Mapping[str, str], source: str = "--set") -> HostReport:
@@ -23,10 +26,46 @@ def apply(report: HostReport, overrides: Mapping[str, str], source: str = "--set
     """
     document: dict[str, Any] = msgspec.to_builtins(report)
     for path, text in overrides.items():
+        _forget(document, path, text, overrides)
+    for path, text in overrides.items():
         _put(document, path, text)
     for path, text in overrides.items():
         document.setdefault("provenance", {})[path] = msgspec.to_builtins(Provenance("given", source=f"{source} {path}={text}"[:300]))
     return _decoded(document, overrides)
+
+
+def _forget(document: dict[str, Any], path: str, text: str, stated: Mapping[str, str]) -> None:
+    """Take out what another driver's version or another card's name makes untrue; what was known of none stays as it was."""
+    before = _at(document, path)
+    if not isinstance(before, str) or before == text:
+        return
+    whole, _, last = path.rpartition(".")
+    gone: tuple[str, ...]
+    if path == "driver.version":
+        gone = _OF_DRIVER
+    elif last == "name" and whole.startswith("gpus."):
+        gone = tuple(f"{whole}.{field}" for field in _OF_CARD)
+    else:
+        return
+    given = [name for name, told in (document.get("provenance") or {}).items() if told.get("state") == "given"]
+    for other in gone:
+        if any(name == other or name.startswith(f"{other}.") for name in (*stated, *given)):
+            continue
+        above, _, key = other.rpartition(".")
+        place = _at(document, above) if above else document
+        if isinstance(place, dict):
+            place.pop(key, None)
+
+
+def _at(document: Any, path: str) -> Any:
+    """What stands at a path; None where nothing does."""
+    place = document
+    for part in path.split("."):
+        if isinstance(place, list):
+            place = place[int(part)] if part.isdecimal() and int(part) < len(place) else None
+        else:
+            place = place.get(part) if isinstance(place, dict) else None
+    return place
 
 
 def _put(document: dict[str, Any], path: str, text: str) -> None:

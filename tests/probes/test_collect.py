@@ -223,3 +223,28 @@ def test_what_is_absent_stays_so_around_a_stated_field():
 
 def test_a_stated_package_of_an_environment_known_to_be_absent():
     assert apply(apply(BASE, {"packages": "null"}), {"packages.vllm": "0.19.1"}).packages == {"vllm": "0.19.1"}
+
+
+def test_another_driver_or_card_takes_what_was_read_of_the_old_one_along() -> None:
+    """550.54.15 on a host whose library is of 535 is no such host: what goes with the version is not known then."""
+    report = msgspec.convert(
+        {
+            "driver": {"version": "535.161.08", "cuda": "12.2", "library_version": "535.161.08", "flavour": "open"},
+            "libcuda": {"path": "/usr/lib/libcuda.so.1", "version": "535.161.08"},
+            "gpus": [
+                {"index": 0, "name": "NVIDIA A10", "compute_capability": "8.6", "memory_mib": 23028},
+                {"index": 1, "name": "NVIDIA A10"},
+            ],
+        },
+        HostReport,
+        strict=False,
+    )
+    other = msgspec.to_builtins(apply(report, {"driver.version": "550.54.15", "gpus.0.name": "NVIDIA H20"}))
+    assert other["driver"] == {"version": "550.54.15", "flavour": "open"}
+    assert "libcuda" not in other
+    assert other["gpus"] == [{"index": 0, "name": "NVIDIA H20"}, {"index": 1, "name": "NVIDIA A10"}]
+    stated = msgspec.to_builtins(
+        apply(report, {"driver.version": "550.54.15", "driver.cuda": "12.4", "gpus.0.name": "X", "gpus.0.memory_mib": "8"})
+    )
+    assert stated["driver"]["cuda"] == "12.4"
+    assert stated["gpus"][0] == {"index": 0, "name": "X", "memory_mib": 8.0}
