@@ -29,7 +29,7 @@ PICKS = (
     *(b"code 13", b"core dumped", b"space left", b"nough free", b"oom-kill", b"BackOff"),
     *(b"low on resource", b"nodes are available", b"status=20"),
     *(b"o module named", b"has no attribute", b"orchvision", b"does not exist", b"ould NOT", b"could be found"),
-    *(b"matching ", b"on this platform", b"Because ", b"No solution", b"did not ", b"not compiled with"),
+    *(b"matching ", b"on this platform", b"Because ", b"No solution", b"did not ", b"not compiled with", b"unexpected keyword"),
 )
 _WORD = re.compile(r"[A-Za-z0-9_]{3,}")
 _COMMON = frozenset(
