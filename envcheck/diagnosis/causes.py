@@ -30,10 +30,15 @@ def diagnosis_of(scan: Scan, matrix: Matrix) -> Diagnosis:
         if code not in found:
             found[code] = (hit, _finding(hit))
     kept = _unexplained([finding for _, finding in found.values()], matrix)[:_MOST]
-    seen = tuple(Seen(found[finding.code][0].number, found[finding.code][0].line[:_QUOTED]) for finding in kept)
-    telling = () if kept else tuple(Seen(number, line[:_QUOTED]) for number, line in scan.telling[:_TELLING])
+    seen = tuple(Seen(found[finding.code][0].number, _quoted(found[finding.code][0].line)) for finding in kept)
+    telling = () if kept else tuple(Seen(number, _quoted(line)) for number, line in scan.telling[:_TELLING])
     status: Status = "cause" if kept else "unknown" if scan.failed or scan.hits else "nothing"
     return Diagnosis(status, tuple(kept), seen, telling, scan.lines)
+
+
+def _quoted(line: str) -> str:
+    """The line as far as it is shown, cut between words."""
+    return line if len(line) <= _QUOTED else line[:_QUOTED].rsplit(" ", 1)[0] + " …"
 
 
 def _leading(hits: list[Hit]) -> list[Hit]:

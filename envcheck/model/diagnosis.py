@@ -12,10 +12,11 @@ Status = Literal["cause", "unknown", "nothing"]
 
 
 class Seen(msgspec.Struct, frozen=True):
-    """A line of the log: its number from 1, and its text, shortened."""
+    """A line of the log: its number from 1, and its text, shortened; `file` = which of several it stands in, None where there is one."""
 
     number: int
     text: str
+    file: str | None = None
 
 
 class Diagnosis(msgspec.Struct, frozen=True):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import zlib
 from collections.abc import Callable, Iterator
 
@@ -9,6 +10,7 @@ LOG_LIMIT = 2 << 30  # bytes of a log that are looked at, unpacked; what follows
 LINE_LIMIT = 64 << 10  # bytes of a line that are kept; the engine's configuration is the longest at about 6 KiB
 _CHUNK = 256 << 10
 _GZIP = b"\x1f\x8b"
+_WIDE = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)  # how PowerShell writes what it is given
 
 
 def log_chunks(read: Callable[[int], bytes], limit: int = LOG_LIMIT) -> Iterator[bytes]:
@@ -37,6 +39,9 @@ def log_chunks(read: Callable[[int], bytes], limit: int = LOG_LIMIT) -> Iterator
 
 def _plain(read: Callable[[int], bytes]) -> Iterator[bytes]:
     first = read(_CHUNK)
+    if first.startswith(_WIDE):
+        yield from _narrowed(first, read)
+        return
     if not first.startswith(_GZIP):
         while first:
             yield first
@@ -46,6 +51,14 @@ def _plain(read: Callable[[int], bytes]) -> Iterator[bytes]:
         yield from _unpacked(first, read)
     except zlib.error:
         return
+
+
+def _narrowed(data: bytes, read: Callable[[int], bytes]) -> Iterator[bytes]:
+    """UTF-16 as UTF-8."""
+    decoder = codecs.getincrementaldecoder("utf-16")("replace")
+    while data:
+        yield decoder.decode(data).encode("utf-8", "replace")
+        data = read(_CHUNK)
 
 
 def _unpacked(data: bytes, read: Callable[[int], bytes]) -> Iterator[bytes]:

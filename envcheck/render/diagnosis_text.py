@@ -14,7 +14,7 @@ def diagnosis_text(found: Diagnosis, catalogue: Catalogue, paint: Paint = plain,
     """The answer of `diagnose`, at most 80 columns but for commands."""
     page = Page(catalogue, paint)
     if found.status == "nothing":
-        page.say("diagnose.nothing", role="good", lines=found.lines)
+        page.say("diagnose.nothing" if found.lines else "diagnose.empty", role="good" if found.lines else "caution", lines=found.lines)
         return page.finish()
     if found.status == "unknown":
         _write_unknown(page, found)
@@ -37,7 +37,7 @@ def _write(page: Page, finding: Finding, seen: Seen, *, verbose: bool, brief: bo
     page.write(page.catalogue.text(finding.detail), "  ")
     if brief:
         return
-    page.say("diagnose.line", indent="  ", role="faint", number=seen.number)
+    _write_place(page, seen)
     page.write(clean(seen.text), "    ", role="faint")
     for remedy in finding.remedies:
         write_remedy(page, remedy, "  ")
@@ -48,10 +48,17 @@ def _write(page: Page, finding: Finding, seen: Seen, *, verbose: bool, brief: bo
         page.say("findings.sources", indent="  ", role="faint", sources=finding.sources)
 
 
+def _write_place(page: Page, seen: Seen) -> None:
+    if seen.file is None:
+        page.say("diagnose.line", indent="  ", role="faint", number=seen.number)
+    else:
+        page.say("diagnose.line-of", indent="  ", role="faint", number=seen.number, file=seen.file)
+
+
 def _write_unknown(page: Page, found: Diagnosis) -> None:
     page.say("diagnose.unknown", role="caution", lines=found.lines)
     for seen in found.telling:
-        page.say("diagnose.line", indent="  ", role="faint", number=seen.number)
+        _write_place(page, seen)
         page.write(clean(seen.text), "    ")
     page.blank()
     page.say("diagnose.unknown-next")

@@ -14,10 +14,11 @@ DIAGNOSIS_SCHEMA = "envcheck.diagnosis/1"
 
 
 class LineOut(msgspec.Struct, frozen=True):
-    """A line of the log: its number from 1, and its text, shortened."""
+    """A line of the log: its number from 1, and its text, shortened; `file` = which of several it stands in (null = there is one)."""
 
     number: int
     text: str
+    file: str | None = None
 
 
 class CauseOut(msgspec.Struct, frozen=True):
@@ -64,4 +65,4 @@ def diagnosis_out(found: Diagnosis, catalogue: Catalogue) -> DiagnosisOut:
 
 
 def _line(seen: Seen) -> LineOut:
-    return LineOut(seen.number, clean(seen.text))
+    return LineOut(seen.number, clean(seen.text), seen.file)

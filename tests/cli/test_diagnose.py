@@ -65,7 +65,7 @@ def test_json_is_of_its_schema(envcheck: Run, tmp_path: Path) -> None:
     schema: dict[str, Any] = json.loads(envcheck("diagnose", "--schema")[1])
     assert answer["schema"] == "envcheck.diagnosis/1"
     assert answer["status"] == "cause"
-    assert answer["causes"][0]["line"] == {"number": 4, "text": CAUSE.rstrip("\n")}
+    assert answer["causes"][0]["line"] == {"number": 4, "text": CAUSE.rstrip("\n"), "file": None}
     assert answer["causes"][0]["evidence"]["cuda"] == 11040
     assert "envcheck.diagnosis/1" in json.dumps(schema)
 
@@ -85,7 +85,8 @@ def test_several_files_gzip_and_a_pipe_are_one_log(process: Process, tmp_path: P
     packed.write_bytes(gzip.compress(CAUSE.encode()))
     plain = written(tmp_path / "a", HEALTHY.rstrip("\n"))
     done = process("diagnose", "--json", plain, str(packed))
-    assert json.loads(done.stdout)["causes"][0]["line"]["number"] == 4
+    assert json.loads(done.stdout)["causes"][0]["line"]["number"] == 1
+    assert json.loads(done.stdout)["causes"][0]["line"]["file"] == str(packed)
     assert done.returncode == 1
     piped = process("diagnose", "--json", "-", input=packed.read_bytes())
     assert json.loads(piped.stdout)["causes"][0]["code"] == "driver-too-old-for-cuda"
@@ -134,3 +135,21 @@ def test_a_batch_answers_for_a_log_alone_and_with_its_host(envcheck: Run, tmp_pa
     assert answers[0]["findings"] == [{"code": "driver-too-old-for-cuda", "severity": "error", "origin": "log"}]
     assert answers[3]["findings"][0]["code"] == "driver-too-old-for-cuda"
     assert [found["code"] for found in answers[3]["findings"]].count("driver-too-old-for-cuda") == 1
+
+
+def test_lines_of_several_files_are_named_with_their_file(envcheck: Run, tmp_path: Path) -> None:
+    names = [written(tmp_path / "head.log", HEALTHY.rstrip("\n")), written(tmp_path / "worker.log", HEALTHY + CAUSE)]
+    assert f"line 4 of {names[1]}:" in " ".join(envcheck("diagnose", *names)[1].split())
+
+
+def test_a_log_in_utf_16_is_read(envcheck: Run, tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    for encoding in ("utf-16", "utf-16-be"):
+        log.write_bytes(("\ufeff" if encoding == "utf-16-be" else "").encode(encoding) + (HEALTHY + CAUSE).encode(encoding))
+        assert envcheck("diagnose", str(log))[0] == 1, encoding
+
+
+def test_an_empty_log_is_called_so(envcheck: Run, tmp_path: Path) -> None:
+    status, out, _ = envcheck("diagnose", written(tmp_path / "log", ""))
+    assert status == 0
+    assert "empty" in out

@@ -7,6 +7,7 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
 import click
+import msgspec
 
 from envcheck.cli.asked import Common
 from envcheck.cli.options import common
@@ -15,7 +16,7 @@ from envcheck.errors import CannotTellError, ExitCode, UsageError
 
 if TYPE_CHECKING:
     from envcheck.matrix.load import Matrix
-    from envcheck.model.diagnosis import Diagnosis
+    from envcheck.model.diagnosis import Diagnosis, Seen
 
 _LIMIT = 1 << 50  # bytes: a log may be as long as it is, memory does not grow with it
 _PAUSE_S = 0.5
@@ -41,10 +42,7 @@ def command(asked: Common, logs: tuple[str, ...], follow: bool) -> int:
     matrix = load_matrix(asked)
     if follow:
         return _follow(asked, logs, matrix)
-    from envcheck.diagnosis.diagnose import diagnose
-
-    with ExitStack() as files:
-        found = diagnose(_blocks(logs or ("-",), files), matrix)
+    found = _diagnosed(logs or ("-",), matrix)
     _say(found, asked)
     return int(_STATUS[found.status])
 
@@ -63,17 +61,35 @@ def _say(found: Diagnosis, asked: Common) -> None:
         to_stdout(diagnosis_text(found, asked.catalogue, asked.paint, verbose=asked.verbose, brief=asked.quiet))
 
 
-def _blocks(names: tuple[str, ...], files: ExitStack) -> Iterator[bytes]:
-    """The bytes of all logs, a line feed after each file that has none at its end."""
+def _diagnosed(names: tuple[str, ...], matrix: Matrix) -> Diagnosis:
+    """All logs as one, in the order given; the lines named with the file they stand in, where there are several."""
+    from envcheck.diagnosis.causes import diagnosis_of
+    from envcheck.diagnosis.index import index_of
+    from envcheck.diagnosis.scan import Scanner
     from envcheck.readers.log_stream import log_chunks
 
-    for name in names:
-        last = b"\n"
-        for block in log_chunks(_reader(name, files), _LIMIT):
-            last = block[-1:]
-            yield block
-        if last != b"\n":
-            yield b"\n"
+    scanner, starts = Scanner(index_of(matrix)), list[tuple[int, str]]()
+    with ExitStack() as files:
+        for name in names:
+            starts.append((scanner.scan.lines, name))
+            last = b"\n"
+            for block in log_chunks(_reader(name, files), _LIMIT):
+                scanner.feed(block)
+                last = block[-1:]
+            if last != b"\n":
+                scanner.feed(b"\n")
+    found = diagnosis_of(scanner.close(), matrix)
+    if len(names) == 1:
+        return found
+    replace = msgspec.structs.replace
+    return replace(
+        found, seen=tuple(_located(seen, starts) for seen in found.seen), telling=tuple(_located(seen, starts) for seen in found.telling)
+    )
+
+
+def _located(seen: Seen, starts: list[tuple[int, str]]) -> Seen:
+    before, name = next((start, name) for start, name in reversed(starts) if start < seen.number)
+    return msgspec.structs.replace(seen, number=seen.number - before, file=name)
 
 
 def _reader(name: str, files: ExitStack) -> Callable[[int], bytes]:
