@@ -20,6 +20,7 @@ _ESCAPES = re.compile(r"\x1b(?:\[[0-9;?]{0,20}[ -/]?[@-~]|\][^\x07\x1b]{0,200}(?
 _LEVEL = re.compile(r"(?:^|[\s\])|:])\[?(DEBUG|INFO|WARNING|WARN|ERROR|CRITICAL|FATAL)[\s:\]]")
 _EXCEPTION = re.compile(r"(?:^|[\s\]])((?:[A-Za-z_][\w]{0,60}\.){0,6}[A-Z]\w{2,60}(?:Error|Exception|Exit|Interrupt|Warning))(?::|$)")
 _HEAD = 100  # bytes in which a line's level stands
+_PYDANTIC = " [type=value_error, input_value="  # what follows is the configuration that was refused
 _QUIET = frozenset({"DEBUG", "INFO", "WARNING"})
 
 
@@ -136,6 +137,7 @@ def cleaned(line: bytes) -> str:
     text = line.decode("utf-8", "replace")
     if text.startswith('{"log":"'):
         text = text[8:].replace('\\"', '"').replace("\\n", " ").replace("\\u003c", "<").replace("\\u003e", ">")
+    text = text.partition(_PYDANTIC)[0]
     return _ESCAPES.sub("", text).rstrip() if not text.isprintable() else text.rstrip()
 
 
