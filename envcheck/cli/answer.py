@@ -52,6 +52,10 @@ def answer(
 
         judgement = replace(judgement, findings=with_evidence(judgement.findings, host, matrix))
     plan = make_plan(judgement, matrix, request, choice=choice, spec=spec, size=size, directory=environment_of(host, choice))
+    if spec:
+        from envcheck.cli.memory import with_model_ways
+
+        plan = with_model_ways(plan, judgement, matrix, request, spec, choice.release)
     if tokens is not None and tokens.stated and spec:
         plan = _with_tokens(plan, matrix.release(choice.release or "") or matrix.releases[0], matrix, request, spec, tokens)
     return build_report(judgement, plan, matrix)

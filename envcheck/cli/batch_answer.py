@@ -45,6 +45,15 @@ class Line(msgspec.Struct, frozen=True):
     want: tuple[Want, ...] = _CHECK_ONLY
 
 
+def _without_secrets(request: Request) -> Request:
+    """The request with secrets among its arguments put out of sight."""
+    if not request.serve_args:
+        return request
+    from envcheck.system.secret_arguments import without_values
+
+    return msgspec.structs.replace(request, serve_args=without_values(request.serve_args))
+
+
 class Answerer:
     """Answers lines against one matrix; nothing is looked up anew for each."""
 
@@ -80,7 +89,7 @@ class Answerer:
         return self._error(loose.get("id") if isinstance(loose, dict) else None, "batch.invalid", line=number, why=why)
 
     def _answer(self, asked: Line) -> BatchOut:
-        host, request, want = asked.host or _NOTHING, asked.request or _NO_REQUEST, asked.want
+        host, request, want = asked.host or _NOTHING, _without_secrets(asked.request or _NO_REQUEST), asked.want
         if asked.log is not None and "diagnose" in want:
             return self._diagnosed(asked.id, asked.log, host if "check" in want and asked.host else None, request)
         judgement = judge(host, self._matrix, request, remedies="plan" in want)
@@ -146,6 +155,10 @@ class Answerer:
         choice = with_ways(choice, judgement, self._matrix, request, directory)
         planned = planned_size(host, self._matrix, request, spec, judgement, choice) if spec else size
         plan = make_plan(judgement, self._matrix, request, choice=choice, spec=spec, size=planned, directory=directory)
+        if spec:
+            from envcheck.cli.memory import with_model_ways
+
+            plan = with_model_ways(plan, judgement, self._matrix, request, spec, choice.release)
         return plan_out(plan, self._catalogue)
 
 

@@ -17,6 +17,10 @@ if TYPE_CHECKING:
     from packaging.version import Version
 
     from envcheck.matrix.load import Matrix
+    from envcheck.matrix.release import Release
+    from envcheck.model.plan import Plan
+    from envcheck.model.ways import Way
+    from envcheck.rules.check import Judgement
     from envcheck.sizing.request import Sizer
 
 
@@ -72,6 +76,27 @@ def size_as_planned(
     planned = size(host, matrix, msgspec.structs.replace(request, serve_args=arguments), spec, release, engine)
     # The reasons are those found on the way: to the second question every argument is one "as asked for".
     return msgspec.structs.replace(planned, suggested=asked.suggested)
+
+
+def with_model_ways(plan: Plan, judgement: Judgement, matrix: Matrix, request: Request, spec: ModelSpec, planned: str | None) -> Plan:
+    """The plan with the ways to serve its model, where it does not fit or is not taken; `planned` = the release that the plan leads to."""
+    release = matrix.release(planned) if planned else judgement.release
+    if release is None:
+        return plan
+    ways = planned_ways(judgement, matrix, request, spec, release, plan.size)
+    return msgspec.structs.replace(plan, model_ways=ways) if ways else plan
+
+
+def planned_ways(
+    judgement: Judgement, matrix: Matrix, request: Request, spec: ModelSpec, release: Release, result: SizeResult | None
+) -> tuple[Way, ...]:
+    """The ways to serve a model on a release, `result` = its size as planned; none where it is served as asked for."""
+    from envcheck.planning.ways.models import Question, model_ways
+
+    def sized(host: HostReport, asked: Request, model: ModelSpec, on: Release, engine: str | None) -> SizeResult:
+        return size_as_planned(host, matrix, asked, model, on.version, engine)
+
+    return model_ways(Question(judgement, matrix, request, spec, release, sized), result)
 
 
 def known_spec(request: Request, matrix: Matrix) -> ModelSpec | None:

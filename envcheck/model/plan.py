@@ -111,7 +111,8 @@ class Plan(msgspec.Struct, frozen=True):
 
     `not_possible` maps a release to what clashes, for the releases nearest to the choice. `ways` = all ways to what was asked for, least
     intrusive first; the first is the one planned. `choice` = why this release and not the runner-up;
-    `tokens` = the budget of requests, where one was asked for; `engine` = what serves.
+    `tokens` = the budget of requests, where one was asked for; `engine` = what serves;
+    `model_ways` = ways to serve the model where it does not fit, or is not taken, as asked for.
     """
 
     schema: str
@@ -130,3 +131,4 @@ class Plan(msgspec.Struct, frozen=True):
     choice: tuple[Text, ...] = ()
     tokens: TokenBudget | None = None
     engine: EngineUse | None = None
+    model_ways: tuple[Way, ...] = ()

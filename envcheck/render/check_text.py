@@ -52,6 +52,10 @@ def check_text(report: CheckReport, catalogue: Catalogue, view: View, paint: Pai
     elif not unfit:  # nothing to install for a model that no setting makes fit
         _write_commands(page, report, view.detail == "full")
         _write_others(page, report, view.detail == "full")
+    if report.plan and report.plan.model_ways:
+        from envcheck.render.ways_text import write_model_ways  # noqa: PLC0415  # only for a model
+
+        write_model_ways(page, report.plan.model_ways, full=view.detail == "full")
     if report.plan and report.plan.serve and not unfit:
         from envcheck.render.serve_text import served_as_said  # noqa: PLC0415  # only for a model
 

@@ -246,6 +246,7 @@ class PlanOut(msgspec.Struct, frozen=True):
     choice: list[str] = []
     tokens: TokensOut | msgspec.UnsetType = msgspec.UNSET
     engine: EngineOut | msgspec.UnsetType = msgspec.UNSET
+    model_ways: list[WayOut] = []
 
 
 class WrittenOut(msgspec.Struct, frozen=True):

@@ -171,6 +171,7 @@ def plan_out(plan: Plan, catalogue: Catalogue) -> PlanOut:
         choice=[catalogue.text(reason) for reason in plan.choice],
         tokens=_tokens(plan.tokens, catalogue) if plan.tokens else UNSET,
         engine=_engine(plan.engine, catalogue) if plan.engine else UNSET,
+        model_ways=[way_out(way, catalogue) for way in plan.model_ways],
     )
 
 

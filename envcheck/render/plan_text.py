@@ -21,7 +21,7 @@ from envcheck.render.size_text import write_account, write_shortage
 from envcheck.render.stack_text import advisories_line, clash_sentence, stack_line, stack_name, write_not_possible, write_stacks
 from envcheck.render.undecided_text import write_undecided
 from envcheck.render.ways_page import write_host_first, write_instead, write_other_ways
-from envcheck.render.ways_text import by_hand, choice_text, cured, lead, write_costs, write_image, write_why
+from envcheck.render.ways_text import by_hand, choice_text, cured, lead, write_costs, write_image, write_model_ways, write_why
 
 _ON_THE_HOST: frozenset[RemedyKind] = frozenset({"service", "container", "reboot", "driver", "hardware"})
 
@@ -97,6 +97,7 @@ def _write_head(page: Page, plan: Plan, doubt: Doubt, *, verbose: bool) -> set[s
         page.write(choice_text(plan, page.catalogue), indent="  ", role="faint")
     if _leads(plan):
         _write_fit(page, plan)
+        write_model_ways(page, plan.model_ways, full=verbose)
         write_undecided(page, doubt.undecided, doubt.host)
     if first is None:
         return _write_obstacles(page, plan)

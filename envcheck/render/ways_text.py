@@ -195,3 +195,13 @@ def write_ways(page: Page, ways: Sequence[Way], *, full: bool) -> None:
     """The ways behind the first, as many as stand on the first screen; with `full` all, what to type, and why they stand so."""
     for number, way in enumerate(ways[1:] if full else ways[1:FIRST_SCREEN], 2):
         write_way(page, way, number, commands=full, full=full)
+
+
+def write_model_ways(page: Page, ways: Sequence[Way], *, full: bool) -> None:
+    """The ways to serve a model that is not served as asked for: each proved, with the command that plans it."""
+    if not ways:
+        return
+    page.heading("ways.model")
+    for number, way in enumerate(ways if full else ways[:FIRST_SCREEN], 1):
+        write_way(page, way, number, commands=True)
+        write_why(page, way, "     ")
