@@ -7,6 +7,9 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from envcheck.errors import UsageError
+from envcheck.model.secret_names import is_secret_argument
+from envcheck.system.secret_arguments import hidden
+from envcheck.system.secret_values import HIDDEN
 
 if TYPE_CHECKING:
     from envcheck.matrix.flags import Flags
@@ -24,7 +27,7 @@ def parse_serve_args(words: Sequence[str], own_options: Iterable[str], flags: Ca
 
     `flags` gives the arguments of all releases, and is asked only where it matters: for several words behind one name, which become a
     list, and for short names such as `-tp`. Raises UsageError for a word that is no argument, and for a near miss of an option of ours,
-    which would otherwise pass as vLLM's.
+    which would otherwise pass as vLLM's. The value of a secret argument is not kept: nothing behind this border can show it.
     """
     found: dict[str, Any] = {}
     position = 0
@@ -32,7 +35,7 @@ def parse_serve_args(words: Sequence[str], own_options: Iterable[str], flags: Ca
         name, equals, value = words[position].partition("=")
         name = _long(name, flags)
         if not _NAME.match(name):
-            raise UsageError("error.serve-argument", text=words[position][:100])
+            raise UsageError("error.serve-argument", text=_shown(words, position))
         _refuse_near_miss(name, own_options)
         position += 1
         values = [value] if equals else []
@@ -42,12 +45,21 @@ def parse_serve_args(words: Sequence[str], own_options: Iterable[str], flags: Ca
         key = name[2:].replace("-", "_")
         if values:
             told = [text_of(each) if key in _TEXTS else typed(each[:_LONGEST]) for each in values]
-            found[key] = told if len(told) > 1 else told[0]
+            found[key] = hidden(key, told if len(told) > 1 else told[0])
         elif key.startswith("no_"):
             found[key[3:]] = False
         else:
             found[key] = True
     return found
+
+
+def _shown(words: Sequence[str], position: int) -> str:
+    """A word that is no argument, without what may be a secret: a value, a key by its form, a second word behind a secret's name."""
+    before = next((word for word in reversed(words[:position]) if word.startswith("--")), "")
+    if before and is_secret_argument(before.partition("=")[0]):
+        return HIDDEN
+    name, equals, _ = words[position].partition("=")
+    return hidden("", name[:100]) + (equals and "=...")
 
 
 def _long(name: str, flags: Callable[[], Flags] | None) -> str:

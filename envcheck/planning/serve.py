@@ -10,6 +10,7 @@ import msgspec
 from envcheck.model.budget import SizeResult
 from envcheck.model.modelspec import ModelSpec
 from envcheck.model.plan import MirrorChoice, ServeConfig, Setting
+from envcheck.model.secret_names import is_secret_argument, variable_of
 from envcheck.model.text import Text
 from envcheck.planning.kernels import switched_off
 from envcheck.planning.mirrors import hub_settings, mirror_url
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
 ADDRESS, PORT = "127.0.0.1", "8000"  # loopback: anything wider needs a key, which is the user's to give
 _MOST = 64  # arguments
 _POSITIONAL = ("model", "model_tag")
-_SECRET, _SECRET_VARIABLE = "api_key", "VLLM_API_KEY"
 _DEFAULT = "size.suggest.utilization-default"
 _OWN_CONTEXT = "size.suggest.context-own"
 _NAME = "abcdefghijklmnopqrstuvwxyz0123456789_."
@@ -65,11 +65,26 @@ def serve_config(
     if facts and facts.situation and size is not None and size.verdict == "does-not-fit":
         notes = (*notes, *variant_notes(facts.matrix, facts.release, spec, facts.situation.capabilities))
     notes = (*notes, *_of_gpus(facts, wanted, asked or {}), *_of_engine(facts, spec, wanted))
-    spelt = _spelt(facts, [*listening, *of_model, *(one for one in wanted if one.key != _SECRET)])
+    spelt = _spelt(
+        facts, [*listening, *of_model, *(one for one in wanted if isinstance(one.value, bool) or not is_secret_argument(one.key))]
+    )
     environment = (*_environment(mirrors), *switched_off(kernels, facts.vllm if facts else ""), *spelt.environment)
-    if _SECRET in given:  # a key is never written down
-        environment = (*environment, Setting(_SECRET_VARIABLE, None, Text("plan.env.key")))
-    return ServeConfig(spec.name, spelt.settings, environment, (*spelt.notes, *notes))
+    secret = [one.key for one in wanted if not isinstance(one.value, bool) and is_secret_argument(one.key)]
+    environment = (*environment, *_by_reference(secret))
+    return ServeConfig(spec.name, spelt.settings, environment, (*spelt.notes, *notes, *_by_hand(secret)))
+
+
+def _by_reference(secret: list[str]) -> Iterator[Setting]:
+    """The variables that secrets are read from; their values are never written down."""
+    for variable in dict.fromkeys(name for key in secret if (name := variable_of(key))):
+        yield Setting(variable, None, Text("plan.env.key" if variable == "VLLM_API_KEY" else "plan.env.secret", {"variable": variable}))
+
+
+def _by_hand(secret: list[str]) -> Iterator[Text]:
+    """Secrets that no variable holds."""
+    for key in secret:
+        if variable_of(key) is None:
+            yield Text("serve.note.secret", {"flag": "--" + key.replace("_", "-")[:80]})
 
 
 def _wanted(size: SizeResult | None, asked: Mapping[str, Any]) -> Iterator[Wanted]:

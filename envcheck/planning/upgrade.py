@@ -11,6 +11,7 @@ from envcheck.matrix.flags import Flags, ServeFlag, has
 from envcheck.matrix.load import Matrix
 from envcheck.matrix.release import Release
 from envcheck.model.plan import Setting
+from envcheck.model.secret_names import left_out, written
 from envcheck.model.text import Text
 from envcheck.planning.effective import values
 from envcheck.planning.fallback import engine_with
@@ -88,6 +89,7 @@ def upgrade(
     """
     flags = matrix.flags
     arguments = dict(list(serve_args.items())[:_MOST])
+    secret = left_out(arguments)
     given = {_full(flags, key, old) for key in arguments}
     before, after = set(flags.names(old.version)), set(flags.names(new.version))
     lost = tuple(_lost(flags, name, new, name in given) for name in sorted((before | given) - after))
@@ -106,7 +108,7 @@ def upgrade(
         serve_args=arguments,
         quantization=quantization,
     )
-    spelt = spell(flags, new.version, new.raw, [Wanted(key, value, _AS_ASKED) for key, value in arguments.items()])
+    spelt = spell(flags, new.version, new.raw, [Wanted(key, value, _AS_ASKED) for key, value in written(arguments).items()])
     gone, came = _models(matrix, old, new)
     return Upgrade(
         before=old.raw,
@@ -125,7 +127,7 @@ def upgrade(
         model=_model(matrix, new, architectures),
         command=tuple(word for setting in spelt.settings for word in setting.words),
         environment=tuple(_assigned(setting) for setting in spelt.environment),
-        notes=(*spelt.notes, *_left_out(lost, spelt.notes, new)),
+        notes=(*spelt.notes, *_left_out(lost, spelt.notes, new), *_secret(secret)),
     )
 
 
@@ -134,6 +136,16 @@ def _left_out(lost: tuple[LostFlag, ...], notes: tuple[Text, ...], new: Release)
     said = {note.params.get("flag") for note in notes}
     silent = (one.flag for one in lost if one.given and one.flag not in said)
     return tuple(Text("upgrade.left-out", {"flag": flag, "vllm": new.raw}) for flag in silent)
+
+
+def _secret(secret: list[tuple[str, str | None]]) -> Iterator[Text]:
+    """Secrets are written nowhere: each has a variable, or is added by hand."""
+    for flag, variable in secret:
+        yield (
+            Text("serve.note.secret-variable", {"flag": flag, "variable": variable})
+            if variable
+            else Text("serve.note.secret", {"flag": flag})
+        )
 
 
 def _assigned(setting: Setting) -> str:

@@ -32,11 +32,11 @@ def run_words(way: Way, serve: ServeConfig | None) -> tuple[list[str], list[str]
 
 
 def _with_variables(head: list[str], serve: ServeConfig | None) -> list[str]:
-    """The words with vLLM's own variables, as far as the line has them not; one without a value is handed on from the caller."""
+    """The words with vLLM's own variables and those of secrets that the line has not; one without a value is handed on from the caller."""
     if serve is None or "run" not in head:
         return head
     said = {word.strip("'\"").partition("=")[0] for word in head}
-    wanted = [one for one in serve.environment if one.flag.startswith("VLLM_") and one.flag not in said]
+    wanted = [one for one in serve.environment if (one.flag.startswith("VLLM_") or one.value is None) and one.flag not in said]
     added = [word for one in wanted for word in ("-e", quote(one.flag if one.value is None else f"{one.flag}={one.value}"))]
     place = head.index("run") + 1
     return [*head[:place], *added, *head[place:]]

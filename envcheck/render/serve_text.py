@@ -29,6 +29,8 @@ def write_serve(page: Page, plan: Plan) -> None:
         if setting.value is not None:
             page.command(["export", f"{setting.flag}={setting.value}"])
     page.command(serve_argv(plan.serve, f"{plan.environment_dir}/bin/vllm"))
+    for name in dict.fromkeys(setting.flag for setting in plan.serve.environment if setting.value is None):
+        page.say("serve.by-reference", indent="  ", role="caution", variable=name)
 
 
 def unfit(plan: Plan) -> bool:

@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 
 from envcheck.model.budget import Suggestion
+from envcheck.model.secret_names import is_secret_argument
 from envcheck.model.text import Text
 from envcheck.model.units import GIB
 from envcheck.sizing.budget import Outcome, free_bytes, noise_bytes, outcome
@@ -30,7 +31,6 @@ _OURS = (
     "dtype",
     "enforce_eager",
 )
-_UNSAID = (*_OURS, "api_key")  # a key is never written down
 
 
 class Draft(msgspec.Struct, frozen=True):
@@ -100,7 +100,7 @@ def finished(draft: Draft) -> Suggestion:
     args, settings, reasons = question.inputs.serve_args, question.settings, {**draft.reasons, **_said_close(question)}
     chosen: dict[str, Any] = {}
     why: list[Text] = []
-    for name in (*_OURS, *(key for key in args if key not in _UNSAID and _NAME.fullmatch(key))):
+    for name in (*_OURS, *(key for key in args if key not in _OURS and _NAME.fullmatch(key) and not is_secret_argument(key))):
         value = _plain(args.get(name))
         if name == "max_model_len" and (value is None or not settings.context_asked):
             value = settings.context

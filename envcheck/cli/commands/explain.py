@@ -82,12 +82,14 @@ def _other(asked: Common, question: str, matrix: Matrix) -> int:
 
 def _setting(asked: Common, name: str, value: str, more: tuple[str, ...]) -> int:
     """One argument or variable; a value may stand behind it."""
+    from envcheck.model.secret_names import is_secret_argument
     from envcheck.planning.about import about, nearest
     from envcheck.render.claims import claim_out
 
     matrix, catalogue = load_matrix(asked), asked.catalogue
     dashed = name.replace("_", "-") if name.startswith("--") else name
-    found = about(matrix, dashed, value or (more[0] if more else None))
+    told = value or (more[0] if more else None)
+    found = about(matrix, dashed, None if is_secret_argument(dashed) else told)
     if found is None:
         near = nearest(matrix, dashed)
         key = "error.unknown-setting-near" if near else "error.unknown-setting"

@@ -135,6 +135,7 @@ def _size(asked: Common, request: Request, matrix: Matrix, host: HostReport, loa
 def _around(asked: Common, sized: Sized, result: SizeResult, typed: Typed) -> Around:
     """What else is worth knowing: the load where one was stated or nothing fits; other ways to it only where it is not served."""
     from envcheck.cli import sizing
+    from envcheck.render.secret_text import secret_notes
     from envcheck.render.size_parts import Around
 
     catalogue, question = asked.catalogue, sized.question()
@@ -154,6 +155,7 @@ def _around(asked: Common, sized: Sized, result: SizeResult, typed: Typed) -> Ar
         note = catalogue.say("size.one-of", count=spare)
     elif _unequal(sized.host):
         note = catalogue.say("size.unequal", card=question.inputs.card.name or "GPU", count=question.inputs.card.count or 1)
+    note = " ".join([*([note] if note else []), *secret_notes(sized.request.serve_args, catalogue)])
     return Around(
         model=sized.spec,
         vllm=sized.release.raw,

@@ -11,6 +11,7 @@ from envcheck.matrix.load import Matrix
 from envcheck.matrix.release import Release
 from envcheck.model.finding import Remedy
 from envcheck.model.host import known
+from envcheck.model.secret_names import is_secret_argument
 from envcheck.model.text import Param, Text
 from envcheck.model.ways import Cost, ImageUse, Way
 from envcheck.planning.mirrors import hub_settings
@@ -176,7 +177,7 @@ def _hub(matrix: Matrix) -> dict[str, str]:
 def typed_arguments(given: dict[str, Any]) -> Iterator[str]:
     """The arguments that were asked about, as typed; address and port are the container's own, and a key is never written down."""
     for name, value in given.items():
-        if value in (None, False) or name in ("model", "host", "port", "api_key"):
+        if value in (None, False) or name in ("model", "host", "port") or is_secret_argument(name):
             continue
         yield "--" + name.replace("_", "-")
         if value is not True:
