@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from envcheck.matrix.regressions import Regressions
     from envcheck.matrix.requests import RequestsFile
     from envcheck.matrix.root_steps import RootSteps
+    from envcheck.matrix.serve_refusals import ServeRefusal
     from envcheck.matrix.signatures import Signature
     from envcheck.matrix.start import StartFacts
     from envcheck.matrix.toolchain import Toolchain
@@ -80,6 +81,13 @@ class JudgementFacts:
         from envcheck.matrix.effective import EffectiveDefault  # noqa: PLC0415  # only where defaults are asked for
 
         return tuple(self._read("effective.json", list[EffectiveDefault]))
+
+    @cached_property
+    def serve_refusals(self) -> tuple[ServeRefusal, ...]:
+        """Arguments that a release's parser takes and its engine refuses."""
+        from envcheck.matrix.serve_refusals import ServeRefusal  # noqa: PLC0415  # only where arguments are given
+
+        return tuple(self._read("serve_refusals.json", list[ServeRefusal]))
 
     @cached_property
     def v0_arguments(self) -> tuple[V0Argument, ...]:

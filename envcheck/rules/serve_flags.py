@@ -13,6 +13,7 @@ from packaging.version import Version
 from envcheck.matrix.flags import Flags, ServeFlag, has, within
 from envcheck.matrix.load import Matrix
 from envcheck.matrix.release import Release
+from envcheck.matrix.v0_arguments import word_of
 from envcheck.model.finding import Finding, Remedy
 from envcheck.model.host import known
 from envcheck.rules.make import error, remedy, warning
@@ -37,10 +38,14 @@ def arguments(situation: Situation, matrix: Matrix) -> Iterator[Finding]:
         name = "--" + key.replace("_", "-")[:_LONGEST]
         flag = flags.flag(name)
         named = flag if flag and has(flag, release.version) else flags.of_dest(key, release.version)
+        switched = flags.negated(name) if named is None else None
+        if switched is not None and flags.negates(name, switched, release.version):
+            continue
         if named is None:
-            yield _lacking(matrix, release, name, flag)
+            yield _unpaired(matrix, release, name, switched) if switched else _lacking(matrix, release, name, flag)
         else:
             yield from _value(flags, release, named, args[key])
+            yield from _refused(matrix, release, named, args[key])
 
 
 @lru_cache(maxsize=4)
@@ -48,6 +53,17 @@ def _covered(matrix: Matrix) -> frozenset[Version]:
     """Releases whose arguments are on record: those that have the one that all have."""
     flag = matrix.flags.flag("--tensor-parallel-size")
     return frozenset(release.version for release in matrix.releases if flag and has(flag, release.version))
+
+
+def _unpaired(matrix: Matrix, release: Release, name: str, flag: ServeFlag) -> Finding:
+    """`--no-x` or `--disable-x` of a release that does not take this spelling; it may have another one, or nothing to switch off."""
+    having = [other for other in matrix.releases if matrix.flags.negates(name, flag, other.version)]
+    other = matrix.flags.off_name(flag, release.version)
+    ways = (remedy("setting", "flag-renamed", flag=name, instead=other) if other else remedy("setting", "flag-drop", flag=name),)
+    first, last = having[-1], having[0]
+    if release.version < first.version:
+        return error(_CODE, "later", first=first.raw, remedies=ways, flag=name, vllm=release.raw)
+    return error(_CODE, "gone", last=last.raw, remedies=ways, flag=name, vllm=release.raw)
 
 
 def _lacking(matrix: Matrix, release: Release, name: str, flag: ServeFlag | None) -> Finding:
@@ -103,6 +119,23 @@ def _value(flags: Flags, release: Release, flag: ServeFlag, value: object) -> It
         yield error("flag-value-invalid", "words", value=words, flag=name, vllm=vllm)
     elif isinstance(value, (int, float, str)) and not isinstance(value, bool):
         yield from _number(flags, release, name, value)
+
+
+def _refused(matrix: Matrix, release: Release, flag: ServeFlag, value: object) -> Iterator[Finding]:
+    """A value that the parser takes and the engine refuses. Source: `serve_refusals.json`."""
+    for record in matrix.serve_refusals:
+        if record.argument != flag.dest or not record.holds(release.version, value):
+            continue
+        ways = [remedy("other-wheel", "release-takes-flag", vllm=record.fixed, flag=flag.name)] if record.fixed else []
+        told = word_of(value)[:_LONGEST]
+        yield error(
+            "flag-value-invalid",
+            "refused",
+            remedies=(*ways, remedy("setting", "flag-drop", flag=flag.name)),
+            value=told,
+            flag=flag.name,
+            vllm=release.raw,
+        )
 
 
 def _chosen(value: object, choices: list[object]) -> bool:
