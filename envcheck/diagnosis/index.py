@@ -75,7 +75,7 @@ class Index:
             if not any(picked(literal) for literal in one.template.literals):
                 more.add(word.encode())
         self.picks = (*PICKS, *sorted(more))
-        self.quiet = tuple(sorted(quiet))  # words of those that count at the level of information or a warning too
+        self.quiet = frozenset(quiet)  # words of those that count at the level of information or a warning too
 
     def fits(self, line: str) -> Iterator[Fit]:
         """The templates that fit a line, in no order."""

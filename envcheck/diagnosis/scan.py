@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 
 import msgspec
 
@@ -14,9 +14,10 @@ _LONGEST = 4096  # bytes of a line that are looked at
 _WINDOW = 16 << 10  # bytes before a line in which its traceback stands
 _MOST_HITS = 2000  # remembered; of a signature the first ones
 _MOST_OF_ONE = 4
-_EVERY_PICK = 16 << 20  # bytes of a log in which every word is looked for
+_EVERY_PICK = 4 << 20  # bytes at a log's beginning, and as many at its end, in which every word is looked for
 _TELLING = 40  # lines that only complain
 _ESCAPES = re.compile(r"\x1b(?:\[[0-9;?]{0,20}[ -/]?[@-~]|\][^\x07\x1b]{0,200}(?:\x07|\x1b\\)?|.)|[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+_WORDS = re.compile(rb"[A-Za-z0-9_]{3,}")
 _LEVEL = re.compile(r"(?:^|[\s\])|:])\[?(DEBUG|INFO|WARNING|WARN|ERROR|CRITICAL|FATAL)[\s:\]]")
 _EXCEPTION = re.compile(r"(?:^|[\s\]])((?:[A-Za-z_][\w]{0,60}\.){0,6}[A-Z]\w{2,60}(?:Error|Exception|Exit|Interrupt|Warning))(?::|$)")
 _HEAD = 100  # bytes in which a line's level stands
@@ -51,6 +52,7 @@ class Scanner:
         self._rest = b""
         self._before = b""
         self._bytes = 0
+        self._tail: list[tuple[int, bytes, bytes]] = []  # lines before, what stands before, the lines: looked at in haste
         self.scan = Scan(hits=[], telling=[])
 
     def feed(self, block: bytes) -> None:
@@ -69,22 +71,38 @@ class Scanner:
         if self._rest:
             self._look(self._rest)
             self._rest = b""
+        for number, before, data in self._tail:
+            self._before = before
+            self._lines(data, number, self._index.picks, without=dict(_picked(data, CORE)))
+        self._tail.clear()
+        self.scan.hits.sort(key=lambda hit: hit.number)
         return self.scan
 
     def _look(self, data: bytes) -> None:
         """Whole lines."""
-        number, counted = self.scan.lines, 0
         self._bytes += len(data)
-        for start, end in _picked(data, self._index.picks if self._bytes <= _EVERY_PICK else CORE):
-            number += data.count(b"\n", counted, start)
-            counted = start
-            self._line(data, start, end, number + 1)
-        self.scan.lines = number + data.count(b"\n", counted) + (not data.endswith(b"\n"))
+        if self._bytes <= _EVERY_PICK:
+            self.scan.lines = self._lines(data, self.scan.lines, self._index.picks)
+        else:
+            self._tail.append((self.scan.lines, self._before, data))
+            while sum(len(held) for _, _, held in self._tail[1:]) >= _EVERY_PICK:
+                del self._tail[0]
+            self.scan.lines = self._lines(data, self.scan.lines, CORE)
         self._before = data[-_WINDOW:] if len(data) >= _WINDOW else (self._before + data)[-_WINDOW:]
+
+    def _lines(self, data: bytes, number: int, picks: Iterable[bytes], without: Container[int] = ()) -> int:
+        """Look at the lines that hold one of the words; the number of the last line. `without` = those that begin there were looked at."""
+        counted = 0
+        for start, end in _picked(data, picks):
+            if start not in without:
+                number += data.count(b"\n", counted, start)
+                counted = start
+                self._line(data, start, end, number + 1)
+        return number + data.count(b"\n", counted) + (not data.endswith(b"\n"))
 
     def _line(self, data: bytes, start: int, end: int, number: int) -> None:
         raw = data[start : min(end, start + _LONGEST)]
-        if _quietly(raw[:_HEAD]) and not any(word in raw for word in self._index.quiet):
+        if _quietly(raw[:_HEAD]) and self._index.quiet.isdisjoint(_WORDS.findall(raw)):
             return  # most lines of most logs: they need not be taken apart
         line = cleaned(raw)
         fits = list(self._index.fits(line))
@@ -144,7 +162,9 @@ def cleaned(line: bytes) -> str:
 def level_of(line: str) -> str | None:
     """The level at which a line was logged; None for one that says none, a traceback's for instance."""
     found = _LEVEL.search(line[:200])
-    return {"WARN": "WARNING"}.get(found[1], found[1]) if found else None
+    if found is None or "NCCL WARN" in line:  # which is how NCCL says that it failed
+        return None
+    return {"WARN": "WARNING"}.get(found[1], found[1])
 
 
 def signature_of(hit: Hit) -> Signature:

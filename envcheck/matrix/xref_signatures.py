@@ -12,6 +12,7 @@ def signature_problems(loaded: Loaded) -> Iterator[Problem]:
     """Unknown codes, ids used twice, ranges that are none, examples missing."""
     codes = {record.code for record in loaded.value("codes.json")}
     seen: dict[str, str] = {}
+    lines: dict[tuple[str, tuple[str, ...]], str] = {}
     for file, place, record in loaded.signatures():
         path = f"$[{place}]"
         for code in (record.code, *record.others):
@@ -23,6 +24,9 @@ def signature_problems(loaded: Loaded) -> Iterator[Problem]:
         if record.releases and not is_specifier(record.releases):
             yield loaded.problem(file, f"{path}.releases", f"`{record.releases}` is no specifier")
         for number, text in enumerate(record.lines):
+            other = lines.setdefault((text, tuple(record.before)), record.id)
+            if other != record.id:
+                yield loaded.problem(file, f"{path}.lines[{number}]", f"`{other}` has it too")
             try:
                 template(text)
             except ValueError as error:

@@ -169,3 +169,17 @@ def test_nothing_of_a_line_can_act_on_a_terminal() -> None:
     line = cleaned(b"\x1b]0;title\x07\x1b[2J\x00err\x9bor\x7f undefined symbol: \xff\xfe")
     assert "undefined symbol" in line
     assert all(char.isprintable() for char in line)
+
+
+def test_the_middle_of_a_long_log_is_looked_at_for_the_plainest_words_and_its_end_for_all() -> None:
+    """`[Errno 98]` holds none of those, and an exception's name does."""
+    filler = "INFO 11-30 17:00:01 [loggers.py:1] Avg generation throughput: 512.0 tokens/s, Running: 8 reqs\n" * 60_000
+    assert len(filler) > 5 << 20
+    quiet, plain = "[Errno 98] error while attempting to bind on address\n", "ImportError: x.so: undefined symbol: foo\n"
+    strange = "x.so: undefined symbol: bar\n"
+    for size in (1 << 18, 100_003):
+        assert [hit.fit.signature.id for hit in scan(filler + plain + filler + filler, size).hits] == ["symbol"]
+        ends = scan(filler + filler + strange + "INFO 11-30 17:00:01 [a.py:1] ready\n" * 100 + quiet, size)
+        assert [hit.fit.signature.id for hit in ends.hits] == ["symbol", "port"]
+        assert [hit.number for hit in ends.hits] == [120_001, 120_102]
+        assert ends.lines == 120_102
