@@ -49,9 +49,10 @@ def spell(flags: Flags, version: Version, vllm: str, wanted: Iterable[Wanted]) -
         if flag is not None:
             if flag.name != _typed(one.key):
                 notes.append(Text("serve.note.argument-full", {"flag": _typed(one.key), "name": flag.name, "vllm": vllm}))
-            _put(settings, notes, _setting(flags, version, vllm, flag, one))
+            cased = _in_its_case(flags, version, vllm, flag, one, notes)
+            _put(settings, notes, _setting(flags, version, vllm, flag, cased))
             continue
-        if one.value in (None, False) and flags.flag(_typed(one.key)) is None:
+        if one.value is None and flags.flag(_typed(one.key)) is None:
             continue
         found = successor(flags, version, _typed(one.key), one.value)
         for name, value in found.arguments.items():
@@ -66,6 +67,18 @@ def spell(flags: Flags, version: Version, vllm: str, wanted: Iterable[Wanted]) -
     for name, content in fields.items():
         _merge(settings, name, content, why[name])
     return Spelt(tuple(settings.values()), tuple(environment.values()), tuple(notes))
+
+
+def _in_its_case(flags: Flags, version: Version, vllm: str, flag: ServeFlag, one: Wanted, notes: list[Text]) -> Wanted:
+    """The argument with its value in the letters of the release, where only upper and lower case differ; that is said."""
+    form, value = flags.form(flag, version), one.value
+    if form is None or not form.choices or not isinstance(value, str) or _taken(form, value):
+        return one
+    same = [choice for choice in form.choices if isinstance(choice, str) and choice.lower() == value.lower()]
+    if len(same) != 1:
+        return one
+    notes.append(Text("serve.note.argument-case", {"flag": flag.name, "value": value[:_LONGEST], "instead": same[0], "vllm": vllm}))
+    return msgspec.structs.replace(one, value=same[0])
 
 
 def _typed(key: str) -> str:
