@@ -4,7 +4,7 @@
 
 import common
 from common import read, record, version_key, write
-from flags_choices import ON_A_GPU, READ_SINCE
+from flags_choices import CHECKED_LATER, ON_A_GPU, READ_SINCE
 from flags_replaced import REPLACEMENTS
 from flags_values import FIELDS, NUMBERS, SHORT_NUMBERS
 from packaging.specifiers import SpecifierSet
@@ -86,7 +86,8 @@ def shape(name, parser):
     """What a parser says of an option, comparable."""
     said = parser[name]
     # 0.33.0 lists `--disable-x` beside `--enable-x` and takes `--no-enable-x` without listing it.
-    twins = {f"--no-{name[2:]}", name.replace("--enable-", "--disable-") if name.startswith("--enable-") else ""}
+    paired = name.replace("--enable-", "--disable-") if name.startswith("--enable-") else ""
+    twins = {f"--no-{name[2:]}", paired}
     default = said["default"]
     known = default != "==SUPPRESS==" and not (isinstance(default, str) and (default.startswith("<") or " object at " in default))
     return {
@@ -94,6 +95,7 @@ def shape(name, parser):
         "optional": said["nargs"] == "?",
         "several": said["nargs"] in ("+", "*") or (isinstance(said["nargs"], int) and said["nargs"] > 1),
         "off": any(twin in parser and parser[twin]["dest"] == said["dest"] for twin in twins),
+        "disable": paired in parser and parser[paired]["dest"] == said["dest"],
         "choices": said["choices"],
         "default": default if known else None,
         "default_known": known,
@@ -103,12 +105,12 @@ def shape(name, parser):
 def between(before, after, choices):
     """The form of a release whose parser was not run: what its neighbours agree on, and the choices that its source states."""
     sides = [side for side in (before, after) if side]
-    agreed = {key: sides[0][key] for key in ("switch", "optional", "several", "off", "default", "default_known")}
+    agreed = {key: sides[0][key] for key in ("switch", "optional", "several", "off", "disable", "default", "default_known")}
     if len(sides) < 2 or before != after:
         equal = len(sides) == 2 and before["default"] == after["default"]
         agreed["default"] = agreed["default"] if equal else None
         agreed["default_known"] = agreed["default_known"] and equal
-        agreed["off"] = all(side["off"] for side in sides) and len(sides) == 2
+        agreed |= {key: all(side[key] for side in sides) and len(sides) == 2 for key in ("off", "disable")}
     same = len(sides) == 2 and before["choices"] == after["choices"]
     # A type of the source that no parser around it makes choices of is open to other words.
     stated = choices if any(side["choices"] is not None for side in sides) else None
@@ -135,7 +137,9 @@ def forms(name, present, static, real, releases):
             later = [other for other in read_here if version_key(other) > version_key(release)]
             sides = [shape(name, real[found[place]]) if found else None for found, place in ((earlier, -1), (later, 0))]
             said, basis = between(*sides, static[release]["choices"].get(name[2:])), "neighbour"
-        said = {**said, "choices": chosen(name, release, said["choices"])}
+        closed = name in CHECKED_LATER and version_key(release) in SpecifierSet(CHECKED_LATER[name])
+        listed = static[release]["choices"].get(name[2:]) if closed and said["choices"] is None else said["choices"]
+        said = {**said, "choices": chosen(name, release, listed)}
         if runs and runs[-1][0] == said:
             runs[-1][2] = release
             runs[-1][3] = "artefact" if "artefact" in (basis, runs[-1][3]) else basis

@@ -49,7 +49,7 @@ def parse_serve_args(words: Sequence[str], own_options: Iterable[str], flags: Ca
         elif key.startswith("no_"):
             found[key[3:]] = False
         else:
-            found[key] = True
+            found |= _switched(name, key, flags)
     return found
 
 
@@ -59,7 +59,16 @@ def _shown(words: Sequence[str], position: int) -> str:
     if before and is_secret_argument(before.partition("=")[0]):
         return HIDDEN
     name, equals, _ = words[position].partition("=")
-    return hidden("", name[:100]) + (equals and "=...")
+    return str(hidden("", name[:100])) + (equals and "=...")
+
+
+def _switched(name: str, key: str, flags: Callable[[], Flags] | None) -> dict[str, bool]:
+    """A switch that is on, or `--disable-x` that is the other half of `--enable-x` as x off, whatever the release calls it."""
+    if flags is not None and name.startswith("--disable"):
+        flag = flags().negated(name.replace("_", "-"))
+        if flag is not None:
+            return {flag.name[2:].replace("-", "_"): False}
+    return {key: True}
 
 
 def _long(name: str, flags: Callable[[], Flags] | None) -> str:

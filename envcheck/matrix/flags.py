@@ -21,8 +21,8 @@ class FlagForm(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     """How a range of releases takes an argument: `switch` = without a value, `optional` = with one or none, `several` = with one or more.
 
     `choices` = the only values it takes, missing: any. `default` = the parser's own, which may mean that the release decides later;
-    `default_known` False = it could not be read. `off` = `--no-` before the name switches it off. `basis` artefact = read in the parser
-    of both ends of the range, neighbour = of the releases around it.
+    `default_known` False = it could not be read. `off` = `--no-` before the name switches it off; `disable` = `--disable-` in the place of
+    its `--enable-` does too. `basis` artefact = read in the parser of both ends of the range, neighbour = of the releases around it.
     """
 
     releases: str
@@ -30,6 +30,7 @@ class FlagForm(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     optional: bool = False
     several: bool = False
     off: bool = False
+    disable: bool = False
     choices: list[Any] | None = None
     default: Any = None
     default_known: bool = True
@@ -114,6 +115,28 @@ class Flags:
         """An argument of any release, by `--max-model-len` or `-tp`; None for one that no release has."""
         return self._flags.get(name)
 
+    def negated(self, name: str) -> ServeFlag | None:
+        """The argument that `--no-x` or `--disable-x` switches off in some release; None for any other name."""
+        if name in self._flags:
+            return None
+        for before, instead in (("--no-", "--"), ("--disable-", "--enable-")):
+            flag = self._flags.get(instead + name[len(before) :]) if name.startswith(before) else None
+            if flag is not None and any(_switches_off(form, before) for form in flag.forms):
+                return flag
+        return None
+
+    def negates(self, name: str, flag: ServeFlag, version: Version) -> bool:
+        """Whether a release takes the spelling that switches an argument off, `name` = `--no-x` or `--disable-x`."""
+        form = self.form(flag, version)
+        return has(flag, version) and form is not None and _switches_off(form, "--no-" if name.startswith("--no-") else "--disable-")
+
+    def off_name(self, flag: ServeFlag, version: Version) -> str | None:
+        """How a release switches an argument off, as its parser lists it; None where it has no such word."""
+        form = self.form(flag, version)
+        if form is None or not (form.off or form.disable) or not has(flag, version):
+            return None
+        return "--disable-" + flag.name.removeprefix("--enable-") if form.disable else "--no-" + flag.name[2:]
+
     def of_dest(self, dest: str, version: Version) -> ServeFlag | None:
         """The argument of a release that sets a field such as `max_model_len`; the one named like the field before others."""
         named = self._flags.get("--" + dest.replace("_", "-"))
@@ -156,6 +179,10 @@ class Flags:
     def replacement(self, name: str, version: Version) -> Replacement | None:
         """What a release has in place of an argument or variable."""
         return next((entry for entry in self.file.replacements if entry.name == name and version in specifier(entry.releases)), None)
+
+
+def _switches_off(form: FlagForm, before: str) -> bool:
+    return form.off if before == "--no-" else form.disable
 
 
 def has(flag: ServeFlag, version: Version) -> bool:

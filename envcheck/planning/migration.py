@@ -52,12 +52,14 @@ def _way_back(matrix: Matrix, release: Release) -> bool:
 
 def steps(matrix: Matrix, move: Move) -> Iterator[Text]:
     """What to do, in order; only what applies to this card and these arguments."""
+    if move.old.version == move.new.version:
+        return
     yield from _gpu(matrix, move)
     yield from _quantization(matrix, move)
     yield from _kept(matrix, move)
     yield from _switch(matrix, move)
     yield from _unread(matrix, move)
-    yield from _defaults(move)
+    yield from _defaults(matrix, move)
     yield from _free_memory(matrix, move)
     if move.engines == ("v0", "v1"):
         back = _way_back(matrix, move.new)
@@ -112,7 +114,7 @@ def _unread(matrix: Matrix, move: Move) -> Iterator[Text]:
         yield Text("upgrade.step-unread", {"flags": ", ".join(still)})
 
 
-def _defaults(move: Move) -> Iterator[Text]:
+def _defaults(matrix: Matrix, move: Move) -> Iterator[Text]:
     """Defaults that change what a start takes of memory, where no argument fixes them."""
     for setting, flag in (
         ("max_num_seqs", "--max-num-seqs"),
@@ -121,7 +123,8 @@ def _defaults(move: Move) -> Iterator[Text]:
     ):
         before, after = move.before.get(setting), move.after.get(setting)
         if before != after and None not in (before, after) and flag not in move.given:
-            yield Text(f"upgrade.step-{setting.replace('_', '-')}", {"before": before, "after": after})
+            unchecked = "-unchecked" if setting == "gpu_memory_utilization" and not _checks_free_memory(matrix, move) else ""
+            yield Text(f"upgrade.step-{setting.replace('_', '-')}{unchecked}", {"before": before, "after": after})
     unknown = [name for name in ("max_num_seqs", "max_num_batched_tokens") if None in (move.before.get(name, ""), move.after.get(name, ""))]
     if unknown:
         yield Text("upgrade.step-unknown", {"settings": ", ".join(unknown)})
@@ -130,9 +133,13 @@ def _defaults(move: Move) -> Iterator[Text]:
             yield Text(f"upgrade.step-{setting.replace('_', '-')}")
 
 
-def _free_memory(matrix: Matrix, move: Move) -> Iterator[Text]:
+def _checks_free_memory(matrix: Matrix, move: Move, new: bool = True) -> bool:
+    """Whether one of the releases refuses to start where less memory is free than it is to use."""
     table = MemoryTable(matrix.memory, matrix.capability_trait("bfloat16-min-capability"))
-    pairs = zip((move.old, move.new), move.engines, strict=True)
-    old, new = (table.rules(release.version, "v0" if engine == "v0" else "v1").accounting.free_memory_check for release, engine in pairs)
-    if new and not old:
+    release, engine = (move.new if new else move.old), move.engines[new]
+    return bool(table.rules(release.version, "v0" if engine == "v0" else "v1").accounting.free_memory_check)
+
+
+def _free_memory(matrix: Matrix, move: Move) -> Iterator[Text]:
+    if _checks_free_memory(matrix, move) and not _checks_free_memory(matrix, move, new=False):
         yield Text("upgrade.step-free-memory")

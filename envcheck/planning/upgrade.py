@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Literal
 
 import msgspec
 
@@ -13,7 +13,7 @@ from envcheck.matrix.release import Release
 from envcheck.model.plan import Setting
 from envcheck.model.secret_names import left_out, written
 from envcheck.model.text import Text
-from envcheck.planning.effective import values
+from envcheck.planning.effective import Value, values
 from envcheck.planning.fallback import engine_with
 from envcheck.planning.migration import Move, headline, steps
 from envcheck.planning.serving.spelling import Wanted, spell
@@ -25,11 +25,12 @@ _AS_ASKED = Text("upgrade.as-given")
 
 
 class Change(msgspec.Struct, frozen=True, kw_only=True):
-    """A thing that differs; None = the release has it not, or it is not known."""
+    """A thing that differs; None = the release has it not, or, where `untold` names the side, it is not known."""
 
     what: str
     before: str | None
     after: str | None
+    untold: tuple[Literal["before", "after"], ...] = ()
 
 
 class LostFlag(msgspec.Struct, frozen=True, kw_only=True):
@@ -85,6 +86,8 @@ def upgrade(
 ) -> Upgrade:
     """The difference between two releases on a card, for a command line and a model; `architectures` None = no model is asked about.
 
+    Secrets are in no command.
+
     Sources: the matrix's records.
     """
     flags = matrix.flags
@@ -127,7 +130,7 @@ def upgrade(
         model=_model(matrix, new, architectures),
         command=tuple(word for setting in spelt.settings for word in setting.words),
         environment=tuple(_assigned(setting) for setting in spelt.environment),
-        notes=(*spelt.notes, *_left_out(lost, spelt.notes, new), *_secret(secret)),
+        notes=(*(_of_default(note, move) for note in spelt.notes), *_left_out(lost, spelt.notes, new), *_secret(secret)),
     )
 
 
@@ -136,6 +139,35 @@ def _left_out(lost: tuple[LostFlag, ...], notes: tuple[Text, ...], new: Release)
     said = {note.params.get("flag") for note in notes}
     silent = (one.flag for one in lost if one.given and one.flag not in said)
     return tuple(Text("upgrade.left-out", {"flag": flag, "vllm": new.raw}) for flag in silent)
+
+
+def _of_default(note: Text, move: Move) -> Text:
+    """A switch that the target has no word to turn off, and that is off there by itself."""
+    flag = str(note.params.get("flag", ""))
+    setting = flag.removeprefix("--").removeprefix("enable-").replace("-", "_")
+    if note.key == "serve.note.argument-off" and move.after.get(setting) is False:
+        return Text("upgrade.off-by-itself", {"flag": "--no-" + flag[2:], "vllm": move.new.raw})
+    return note
+
+
+def said_otherwise(matrix: Matrix, new: Release, found: Upgrade, typed: Iterable[str]) -> Upgrade:
+    """The difference with a note for each word of a command line, `typed`, that the new one says by another word."""
+    return msgspec.structs.replace(found, notes=(*found.notes, *_negated(matrix.flags, new, typed, found.command)))
+
+
+def _negated(flags: Flags, new: Release, typed: Iterable[str], command: tuple[str, ...]) -> Iterator[Text]:
+    """`--no-x` and `--disable-x` as typed that the command says by another word, or not at all."""
+    for word in dict.fromkeys(typed):
+        name = word.replace("_", "-")[:80]
+        flag = flags.negated(name) if name.startswith(("--no-", "--disable-")) else None
+        if flag is None or name in command or not has(flag, new.version):
+            continue
+        other, form = flags.off_name(flag, new.version), flags.form(flag, new.version)
+        if other is not None and other in command:
+            key = "serve.note.argument-listed" if flags.negates(name, flag, new.version) else "serve.note.argument-replaced"
+            yield Text(key, {"flag": name, "vllm": new.raw, "instead": other})
+        elif form is None or form.default is False:
+            yield Text("upgrade.off-untold" if form is None else "upgrade.off-by-itself", {"flag": name, "vllm": new.raw})
 
 
 def _secret(secret: list[tuple[str, str | None]]) -> Iterator[Text]:
@@ -236,7 +268,13 @@ def _facts(matrix: Matrix, release: Release, engine: str) -> dict[str, str | Non
 
 def _defaults(move: Move) -> tuple[Change, ...]:
     names = [name for name in {**move.before, **move.after} if name != "engine" and move.before.get(name) != move.after.get(name)]
-    return tuple(Change(what=name, before=_shown(move.before.get(name)), after=_shown(move.after.get(name))) for name in names)
+    return tuple(_change(name, move.before, move.after) for name in names)
+
+
+def _change(name: str, before: Mapping[str, Value], after: Mapping[str, Value]) -> Change:
+    sides: tuple[tuple[Literal["before", "after"], Mapping[str, Value]], ...] = (("before", before), ("after", after))
+    untold = tuple(side for side, found in sides if name in found and found[name] is None)
+    return Change(what=name, before=_shown(before.get(name)), after=_shown(after.get(name)), untold=untold)
 
 
 def _shown(value: object) -> str | None:

@@ -105,6 +105,7 @@ def upgrade_text(
     *,
     verbose: bool = False,
     paint: Paint = plain,
+    model: str | None = None,
 ) -> str:
     """Engine, what to do, stack, models, defaults, memory, arguments, advisories, then the command line."""
     page = Page(catalogue, paint)
@@ -121,7 +122,7 @@ def upgrade_text(
     _values(page, found)
     page.blank()
     page.say("upgrade.advisories", closed=len(found.closed), opened=len(found.opened))
-    _command(page, found)
+    _command(page, found, model or "MODEL")
     return page.finish()
 
 
@@ -155,7 +156,11 @@ def _changes(page: Page, heading: str, changes: tuple[Change, ...]) -> None:
         return
     page.heading(heading)
     for change in changes:
-        page.write(f"{change.what}: {change.before or '-'} -> {change.after or '-'}", indent="    ", first="  - ")
+        before, after = (
+            page.catalogue.say("upgrade.not-known") if side in change.untold else value or "-"
+            for side, value in (("before", change.before), ("after", change.after))
+        )
+        page.write(f"{change.what}: {before} -> {after}", indent="    ", first="  - ")
 
 
 def _models(page: Page, found: Upgrade) -> None:
@@ -203,10 +208,10 @@ def _lost(page: Page, found: Upgrade, *, verbose: bool) -> None:
         page.write(f"{one.flag}: {page.catalogue.text(one.why)}", indent="    ", first="  - ", role="caution" if one.given else None)
 
 
-def _command(page: Page, found: Upgrade) -> None:
+def _command(page: Page, found: Upgrade, model: str) -> None:
     for note in found.notes:
         page.write(page.catalogue.text(note), role="caution")
     if not (found.command or found.environment):
         return
     page.heading("upgrade.command")
-    page.command([*(("env", *found.environment) if found.environment else ()), "vllm", "serve", "MODEL", *found.command])
+    page.command([*(("env", *found.environment) if found.environment else ()), "vllm", "serve", model, *found.command])

@@ -69,6 +69,8 @@ ASKED: list[dict[str, Any]] = [
     {"log_level": "debug"},
     {"enable_prefix_caching": False},
     {"enable_chunked_prefill": False},
+    {"no_enable_prefix_caching": True},
+    {"disable_chunked_prefill": True},
     {"enable_reasoning": True, "reasoning_parser": "deepseek_r1"},
     {"num_scheduler_steps": 8},
     {"task": "embed"},
@@ -221,7 +223,8 @@ def test_nothing_that_was_asked_for_vanishes_without_a_word(asked: dict[str, Any
         told = {str(note.params.get("flag")) for note in spelt.notes}
         for key, value in asked.items():
             name = "--" + key.replace("_", "-")
-            assert name in written | told or value is False, (vllm, name)
+            off = name.replace("--no-", "--")  # a note on what stays on names that
+            assert {name, off} & (written | told) or value is False, (vllm, name)
 
 
 def test_what_a_recipe_adds_is_taken_by_every_release_that_it_is_for() -> None:

@@ -181,7 +181,7 @@ def test_command_is_rewritten_and_says_what_is_left_out() -> None:
 def test_nothing_given_is_lost_without_a_word() -> None:
     given = {"use_deepgemm": False, "speculative_model": "a/b", "num_speculative_tokens": 3, "num_scheduler_steps": 8, "log_level": "DEBUG"}
     found = _upgrade("0.8.1", "0.20.0", args=given)
-    assert found.environment == ("VLLM_LOGGING_LEVEL=DEBUG",)
+    assert sorted(found.environment) == ["VLLM_LOGGING_LEVEL=DEBUG", "VLLM_USE_DEEP_GEMM=0"]
     assert found.command == ("--speculative-config", '{"model": "a/b", "num_speculative_tokens": 3}')
     named = {str(note.params["flag"]) for note in found.notes}
     assert named >= {"--use-deepgemm", "--speculative-model", "--num-speculative-tokens", "--num-scheduler-steps", "--log-level"}

@@ -45,7 +45,7 @@ def command(asked: Common, words: tuple[str, ...], old: str | None, new: str | N
     from envcheck.cli.serve_args import parse_serve_args
     from envcheck.cli.world import load_host, load_matrix
     from envcheck.model.request import Request
-    from envcheck.planning.upgrade import upgrade
+    from envcheck.planning.upgrade import said_otherwise, upgrade
 
     if old is None:
         raise UsageError("error.upgrade-from")
@@ -56,13 +56,16 @@ def command(asked: Common, words: tuple[str, ...], old: str | None, new: str | N
     before, after = matrix.matching(old)[0], matrix.matching(new)[0] if new else matrix.releases[0]
     request = Request(model=model, serve_args=parse_serve_args(words, own_options(command), lambda: matrix.flags))
     spec = model_of(request, matrix, asked) if model else None
-    found = upgrade(matrix, before, after, sizer_of(matrix).card(host), request.serve_args, _architectures(spec), _method(spec))
+    names = _architectures(spec, matrix)
+    found = upgrade(matrix, before, after, sizer_of(matrix).card(host), request.serve_args, names, _method(spec))
+    found = said_otherwise(matrix, after, found, words)
     memory = _memory(host, matrix, request, spec, found, before, after) if spec else None
     here = _findings(host, matrix, after)
     if asked.output == "json":
         json_out(upgrade_out(found, memory, here, asked.catalogue))
     else:
-        to_stdout(upgrade_text(found, memory, here, asked.catalogue, verbose=asked.verbose, paint=asked.paint))
+        name = spec.name if spec else None
+        to_stdout(upgrade_text(found, memory, here, asked.catalogue, verbose=asked.verbose, paint=asked.paint, model=name))
     return int(ExitCode.READY)
 
 
@@ -76,11 +79,17 @@ def _findings(host: HostReport, matrix: Matrix, after: Release) -> list[Finding]
     return [one for one in found if one.severity is not Severity.INFO and one.code != "release-vulnerable"]
 
 
-def _architectures(spec: ModelSpec | None) -> tuple[str, ...] | None:
+def _architectures(spec: ModelSpec | None, matrix: Matrix) -> tuple[str, ...] | None:
+    """What a model's configuration names, else what all catalogued models of its type are; none where that is not one thing."""
+    from envcheck.rules.architecture import architectures
+
     if spec is None:
         return None
-    named = spec.config.get("architectures")
-    return tuple(name for name in named if isinstance(name, str)) if isinstance(named, list) else ()
+    named, kind = architectures(spec.config), spec.config.get("model_type")
+    if named or not isinstance(kind, str):
+        return named
+    alike = {found for card in matrix.models.values() if card.config.get("model_type") == kind and (found := architectures(card.config))}
+    return alike.pop() if len(alike) == 1 else ()
 
 
 def _method(spec: ModelSpec | None) -> str | None:
@@ -108,4 +117,4 @@ def _memory(
             host, matrix, replace(request, serve_args=dict(arguments)), spec, release.version, engine_with(matrix, release, card, arguments)
         )
 
-    return memory_change(found, sized, before, after, request.serve_args, parse_serve_args(found.command, ()))
+    return memory_change(found, sized, before, after, request.serve_args, parse_serve_args(found.command, (), lambda: matrix.flags))

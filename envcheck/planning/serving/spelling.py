@@ -44,7 +44,8 @@ def spell(flags: Flags, version: Version, vllm: str, wanted: Iterable[Wanted]) -
     notes: list[Text] = []
     fields: dict[str, dict[str, Any]] = {}
     why: dict[str, Text] = {}
-    for one in wanted:
+    for told in wanted:
+        one = _paired(flags, version, vllm, told, notes)
         flag = _registered(flags, version, one.key)
         if flag is not None:
             if flag.name != _typed(one.key):
@@ -67,6 +68,24 @@ def spell(flags: Flags, version: Version, vllm: str, wanted: Iterable[Wanted]) -
     for name, content in fields.items():
         _merge(settings, name, content, why[name])
     return Spelt(tuple(settings.values()), tuple(environment.values()), tuple(notes))
+
+
+def _paired(flags: Flags, version: Version, vllm: str, one: Wanted, notes: list[Text]) -> Wanted:
+    """`no_x` and `disable_x` that are the other half of an argument as that argument, off; said where the release has another word."""
+    name = _typed(one.key)
+    flag = flags.negated(name) if one.value is True else None
+    if flag is None:
+        return one
+    off = msgspec.structs.replace(one, key=flag.name[2:].replace("-", "_"), value=False)
+    written = _setting(flags, version, vllm, flag, off) if has(flag, version) else None
+    if isinstance(written, Setting):
+        other = " ".join(written.words)
+        if other != name:
+            key = "listed" if flags.negates(name, flag, version) else "replaced"
+            notes.append(Text(f"serve.note.argument-{key}", {"flag": name, "vllm": vllm, "instead": other}))
+    elif written is None:
+        notes.append(Text("serve.note.argument-dropped", {"flag": name, "vllm": vllm}))
+    return off
 
 
 def _in_its_case(flags: Flags, version: Version, vllm: str, flag: ServeFlag, one: Wanted, notes: list[Text]) -> Wanted:
@@ -163,8 +182,8 @@ def _switch(form: FlagForm | None, vllm: str, name: str, one: Wanted) -> Setting
         return Text("serve.note.argument-missing", {"flag": name, "vllm": vllm}) if one.value else None
     if one.value:
         return Setting(name, None, one.why)
-    if form is not None and form.off:
-        return Setting("--no-" + name[2:], None, one.why)
+    if form is not None and (form.off or form.disable):
+        return Setting("--disable-" + name.removeprefix("--enable-") if form.disable else "--no-" + name[2:], None, one.why)
     return None if form is None or form.default is False else Text("serve.note.argument-off", {"flag": name, "vllm": vllm})
 
 
