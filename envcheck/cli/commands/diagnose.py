@@ -99,27 +99,11 @@ def _reader(name: str, files: ExitStack) -> Callable[[int], bytes]:
         return standard_input().read1
     try:
         read = files.enter_context(open(name, "rb")).read  # noqa: SIM115  # closed by the stack
-        start = read(4)
-        if start == _ZSTD:
-            raise UsageError("error.log-zstd", name=name)
     except FileNotFoundError:
         raise UsageError("error.file-not-found", name=name) from None
     except OSError as error:
         raise CannotTellError("error.file-unreadable", name=name, why=str(error.strerror)) from None
-    return _with_start(start, read)
-
-
-_ZSTD = b"\x28\xb5\x2f\xfd"
-
-
-def _with_start(start: bytes, read: Callable[[int], bytes]) -> Callable[[int], bytes]:
-    """A reader that gives what was read to recognise the file once more."""
-    held = [start]
-
-    def again(size: int) -> bytes:
-        return (held.pop() + read(size)) if held else read(size)
-
-    return again
+    return read
 
 
 def _follow(asked: Common, logs: tuple[str, ...], matrix: Matrix) -> int:
