@@ -37,6 +37,7 @@ from envcheck.matrix.regressions import Regression
 from envcheck.matrix.requests import RequestsFile
 from envcheck.matrix.root_steps import RootStepsFile
 from envcheck.matrix.serve_refusals import ServeRefusal
+from envcheck.matrix.serve_spots import ServeSpot
 from envcheck.matrix.signatures import Signature
 from envcheck.matrix.toolchain import ToolchainFile
 from envcheck.matrix.traits import Trait
@@ -97,6 +98,7 @@ FILES = (
     FileKind("requests.json", RequestsFile),
     FileKind("root_steps.json", RootStepsFile),
     FileKind("serve_refusals.json", list[ServeRefusal], lambda record: (record.argument, record.releases)),
+    FileKind("serve_spots.json", list[ServeSpot], _by_id),
     FileKind("toolchain.json", ToolchainFile),
     FileKind("torch.json", list[TorchRelease], _by_version),
     FileKind("traits.json", list[Trait], _by_id),

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from envcheck.matrix.requests import RequestsFile
     from envcheck.matrix.root_steps import RootSteps
     from envcheck.matrix.serve_refusals import ServeRefusal
+    from envcheck.matrix.serve_spots import ServeSpot
     from envcheck.matrix.signatures import Signature
     from envcheck.matrix.start import StartFacts
     from envcheck.matrix.toolchain import Toolchain
@@ -88,6 +89,13 @@ class JudgementFacts:
         from envcheck.matrix.serve_refusals import ServeRefusal  # noqa: PLC0415  # only where arguments are given
 
         return tuple(self._read("serve_refusals.json", list[ServeRefusal]))
+
+    @cached_property
+    def serve_spots(self) -> tuple[ServeSpot, ...]:
+        """What is to be known of serving so on a release."""
+        from envcheck.matrix.serve_spots import ServeSpot  # noqa: PLC0415  # only for what is served
+
+        return tuple(self._read("serve_spots.json", list[ServeSpot]))
 
     @cached_property
     def v0_arguments(self) -> tuple[V0Argument, ...]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from envcheck.matrix.load import Matrix
-from envcheck.matrix.release import Release
+from envcheck.matrix.release import Release, specifier
 from envcheck.model.modelspec import ModelSpec
 from envcheck.model.plan import EngineUse
 from envcheck.model.text import Text
@@ -28,6 +28,18 @@ def engine_notes(situation: Situation, matrix: Matrix, release: Release, spec: M
             told = {"flag": "--" + one.argument.replace("_", "-"), "value": str(arguments[one.argument])[:_SHOWN], "vllm": release.raw}
             yield Text(f"serve.note.{key}", told)
     yield from _runner(matrix, release, spec)
+    yield from _spots(situation, matrix, release, choice.engine)
+
+
+def _spots(situation: Situation, matrix: Matrix, release: Release, engine: str | None) -> Iterator[Text]:
+    """What is to be known of serving so on this release. Source: `serve_spots.json`."""
+    from envcheck.rules.planned import Planned  # noqa: PLC0415  # only where a model is served
+    from envcheck.rules.regressions import meets  # noqa: PLC0415  # the same
+
+    planned = Planned(situation, matrix, engine)
+    for spot in matrix.serve_spots:
+        if specifier(spot.releases).contains(release.version, prereleases=True) and meets(spot.condition, planned, matrix):
+            yield Text(f"serve.note.spot-{spot.id}", {"vllm": release.raw})
 
 
 def engine_use(
