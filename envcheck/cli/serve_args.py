@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 _NAME = re.compile(r"--[A-Za-z][A-Za-z0-9_.-]*\Z")
 _NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?\Z")
-_SHORT = re.compile(r"-[A-Za-z]{1,8}\Z")
+_SHORT = re.compile(r"-[A-Za-z][A-Za-z-]{0,30}\Z")
 _LONGEST = 4096  # characters of a value
 _MOST = 256  # words behind one name
 _TEXTS = ("revision", "code_revision", "tokenizer_revision", "served_model_name", "api_key")  # a commit may be all digits

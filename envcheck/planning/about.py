@@ -8,12 +8,13 @@ from typing import Literal
 import msgspec
 from packaging.version import Version
 
-from envcheck.matrix.flags import FlagForm, has, within
+from envcheck.matrix.flags import FlagForm, ServeFlag, has, within
 from envcheck.matrix.load import Matrix
 from envcheck.matrix.release import Release, specifier
 from envcheck.model.text import Text
 
 _LONGEST, _SHOWN, _NEAR = 80, 3, 0.75
+_LIMITS = "--limit-mm-per-prompt"
 
 Kind = Literal["argument", "variable", "never"]
 
@@ -43,8 +44,19 @@ class Successor(msgspec.Struct, frozen=True, kw_only=True):
     why: Text
 
 
+class Syntax(msgspec.Struct, frozen=True, kw_only=True):
+    """One way to write a value, with the releases that take it."""
+
+    example: str
+    releases: tuple[Span, ...]
+
+
 class About(msgspec.Struct, frozen=True, kw_only=True):
-    """One argument or variable. `never` = no release has it, yet it is known of. `value_in` = the releases that take `value`."""
+    """One argument or variable. `never` = no release has it, yet it is known of. `value_in` = the releases that take `value`.
+
+    `switches_off` = the argument whose other half it is, `--no-x` or `--disable-x`. `value_open` = releases whose parser lists no values,
+    where others do. `syntaxes` = how its value is written, where that changed.
+    """
 
     name: str
     kind: Kind
@@ -55,6 +67,9 @@ class About(msgspec.Struct, frozen=True, kw_only=True):
     value: str | None = None
     value_in: tuple[Span, ...] | None = None
     claims: tuple[str, ...] = ()
+    switches_off: str | None = None
+    value_open: tuple[Span, ...] = ()
+    syntaxes: tuple[Syntax, ...] = ()
 
 
 def about(matrix: Matrix, word: str, value: str | None = None) -> About | None:
@@ -76,7 +91,14 @@ def about(matrix: Matrix, word: str, value: str | None = None) -> About | None:
             value=value[:_LONGEST] if value else None,
             value_in=_value_in(matrix, flag.forms, value) if value else None,
             claims=claims,
+            value_open=_value_open(matrix, flag, value) if value else (),
+            syntaxes=tuple(_syntaxes(matrix, flag.name)),
         )
+    switched = flags.negated(name)
+    if switched is not None:
+        taking = spans(matrix, lambda version: flags.negates(name, switched, version))
+        others = tuple(_other_words(matrix, name, switched))
+        return About(name=name, kind="argument", releases=taking, successors=others, claims=claims, switches_off=switched.name)
     if variable is not None:
         return About(
             name=name, kind="variable", releases=spans(matrix, lambda v: within(variable, v)), successors=successors, claims=claims
@@ -141,6 +163,39 @@ def _value_in(matrix: Matrix, forms: list[FlagForm], value: str) -> tuple[Span, 
         return None
     taking = [form.releases for form in forms if form.choices and value in {str(choice) for choice in form.choices}]
     return spans(matrix, lambda version: within(taking, version))
+
+
+def _value_open(matrix: Matrix, flag: ServeFlag, value: str) -> tuple[Span, ...]:
+    """The releases that have the argument without a list of values, where another one has a list; a listed value needs no such word."""
+    if _value_in(matrix, flag.forms, value) is None:
+        return ()
+    listing = [form.releases for form in flag.forms if form.choices or form.switch]
+    return spans(matrix, lambda version: has(flag, version) and not within(listing, version))
+
+
+def _syntaxes(matrix: Matrix, name: str) -> Iterator[Syntax]:
+    """Pairs and objects, for the one argument that changed from one to the other."""
+    if name != _LIMITS:
+        return
+    file, flag = matrix.flags.file, matrix.flags.flag(name)
+
+    def taking(ranges: list[str]) -> tuple[Span, ...]:
+        return spans(matrix, lambda version: within(ranges, version) and (flag is None or has(flag, version)))
+
+    yield Syntax(example="image=2,video=0", releases=taking(file.pairs))
+    yield Syntax(example='{"image": 2, "video": 0}', releases=taking(file.objects))
+
+
+def _other_words(matrix: Matrix, name: str, flag: ServeFlag) -> Iterator[Successor]:
+    """What switches an argument off in the releases that do not take this word."""
+    lacking: dict[str, set[Version]] = {}
+    for release in matrix.releases:
+        other = matrix.flags.off_name(flag, release.version)
+        if other and not matrix.flags.negates(name, flag, release.version):
+            lacking.setdefault(other, set()).add(release.version)
+    for other, versions in lacking.items():
+        for run in spans(matrix, versions.__contains__):
+            yield Successor(releases=run, instead=other, why=Text("remedy.flag-renamed", {"flag": name, "instead": other}))
 
 
 def nearest(matrix: Matrix, word: str) -> list[str]:

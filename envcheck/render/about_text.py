@@ -7,7 +7,7 @@ from typing import Literal
 
 import msgspec
 
-from envcheck.planning.about import About, Form, Span
+from envcheck.planning.about import About, Form, Span, Syntax
 from envcheck.render.catalogue import Catalogue
 from envcheck.render.claims import ClaimOut
 from envcheck.render.page import Page
@@ -37,6 +37,9 @@ class AboutOut(msgspec.Struct, frozen=True):
     value: str | None
     value_in: tuple[Span, ...] | None
     claims: list[ClaimOut]
+    switches_off: str | None = None
+    value_open: tuple[Span, ...] = ()
+    syntaxes: tuple[Syntax, ...] = ()
     schema: str = ABOUT_SCHEMA
 
 
@@ -45,7 +48,20 @@ def about_out(found: About | None, claims: list[ClaimOut], catalogue: Catalogue)
     if found is None:
         return AboutOut(None, None, (), (), (), [], None, None, claims)
     successors = [SuccessorOut(one.releases, one.instead, catalogue.text(one.why)) for one in found.successors]
-    return AboutOut(found.name, found.kind, found.releases, found.deprecated, found.forms, successors, found.value, found.value_in, claims)
+    return AboutOut(
+        found.name,
+        found.kind,
+        found.releases,
+        found.deprecated,
+        found.forms,
+        successors,
+        found.value,
+        found.value_in,
+        claims,
+        found.switches_off,
+        found.value_open,
+        found.syntaxes,
+    )
 
 
 def about_text(out: AboutOut, catalogue: Catalogue, paint: Paint = plain) -> str:
@@ -53,11 +69,12 @@ def about_text(out: AboutOut, catalogue: Catalogue, paint: Paint = plain) -> str
     page = Page(catalogue, paint)
     if out.name is not None:
         page.write(out.name, role="heading")
-        page.say(f"about.{out.kind}", indent="  ", releases=_spans(out.releases, catalogue))
+        key = "about.off" if out.switches_off else f"about.{out.kind}"
+        page.say(key, indent="  ", name=out.switches_off or out.name, releases=_spans(out.releases, catalogue))
         if out.deprecated:
             page.say("about.deprecated", indent="  ", role="caution", releases=_spans(out.deprecated, catalogue))
         _value(page, out)
-        _forms(page, out.forms)
+        _forms(page, out.forms, out.syntaxes)
         _successors(page, out)
     claims_on(page, out.claims, "about.claims" if out.name is not None else "about.claims-alone")
     return page.finish()
@@ -81,9 +98,17 @@ def _value(page: Page, out: AboutOut) -> None:
         return
     key = "about.value" if out.value_in else "about.value-never"
     page.say(key, indent="  ", role=None if out.value_in else "bad", value=out.value, releases=_spans(out.value_in, page.catalogue))
+    if out.value_open:
+        page.say("about.value-open", indent="  ", value=out.value, releases=_spans(out.value_open, page.catalogue))
 
 
-def _forms(page: Page, forms: tuple[Form, ...]) -> None:
+def _forms(page: Page, forms: tuple[Form, ...], syntaxes: tuple[Syntax, ...]) -> None:
+    if syntaxes:
+        page.heading("about.forms")
+        for one in syntaxes:
+            listed = _spans(one.releases, page.catalogue)
+            page.write(page.catalogue.say("about.written-as", releases=listed, example=one.example), indent="    ", first="  - ")
+        return
     if not any(form.choices or form.switch or form.default is not None for form in forms):
         return
     page.heading("about.forms")
