@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from enum import IntEnum
+from errno import EDQUOT, EIO, ENOSPC
 
 from envcheck.model.text import Text
 
@@ -33,6 +34,12 @@ class UsageError(EnvcheckError):
     """The request names something that does not exist: a release, a model, a code, an option's value."""
 
     exit_code = ExitCode.USAGE
+
+
+def cannot_write(path: str, error: OSError) -> EnvcheckError:
+    """The error for a place that was named and cannot be written; a full disk is no slip of whoever named it."""
+    kind = EnvcheckError if error.errno in (ENOSPC, EDQUOT, EIO) else UsageError
+    return kind("error.cannot-write", path=path, why=str(error.strerror))
 
 
 class CannotTellError(EnvcheckError):

@@ -36,7 +36,7 @@ def parse_serve_args(words: Sequence[str], own_options: Iterable[str], flags: Ca
         name = _long(name, flags)
         if not _NAME.match(name):
             raise UsageError("error.serve-argument", text=_shown(words, position))
-        _refuse_near_miss(name, own_options)
+        _refuse_near_miss(name, own_options, flags)
         position += 1
         values = [value] if equals else []
         if not equals:
@@ -104,9 +104,11 @@ def typed(value: str) -> str | int | float | bool:
     return float(value) if re.search(r"[.eE]", value) else int(value)
 
 
-def _refuse_near_miss(name: str, own_options: Iterable[str]) -> None:
+def _refuse_near_miss(name: str, own_options: Iterable[str], flags: Callable[[], Flags] | None) -> None:
+    """A slip of an option of ours; an argument of vLLM's is none, even one that we have too, as behind `--`."""
     from difflib import get_close_matches
 
     near = get_close_matches(name, list(own_options), 1, cutoff=0.85)
-    if near:
-        raise UsageError("error.option-near", text=name, near=near[0])
+    if not near or (flags is not None and flags().flag(name.replace("_", "-")) is not None):
+        return
+    raise UsageError("error.option-behind" if near[0] == name else "error.option-near", text=name, near=near[0])

@@ -19,10 +19,25 @@ _WHOLE = (
 )
 _SIZES = ("cpu_offload_gb", "swap_space", "kv_offloading_size", "kv_cache_memory_bytes")
 _MOST = 1 << 50
+_EXAMPLES = {
+    "max_model_len": "8192",
+    "max_num_seqs": "64",
+    "max_num_batched_tokens": "2048",
+    "block_size": "16",
+    "num_gpu_blocks_override": "4096",
+    "gpu_memory_utilization": "0.9",
+    "cpu_offload_gb": "4",
+    "swap_space": "4",
+    "kv_offloading_size": "4",
+    "kv_cache_memory_bytes": "4294967296",
+}
 
 
 def check_values(args: Mapping[str, Any]) -> None:
     """Raises UsageError for the first value that is no number where one is needed, or out of its range."""
+    for name in ("max_model_len", "gpu_memory_utilization", *_WHOLE, *_SIZES):
+        if args.get(name) is True:
+            raise UsageError("error.serve-missing", flag=_flag(name), example=_EXAMPLES.get(name, "1"))
     length = args.get("max_model_len")
     if length is not None and str(length).strip().lower() not in ("auto", "-1"):
         length_of("--max-model-len", length)
@@ -37,7 +52,7 @@ def check_values(args: Mapping[str, Any]) -> None:
     for name in _SIZES:
         size = _number(args, name)
         if size is not None and not 0 <= size < _MOST:
-            raise UsageError("error.serve-number", flag=_flag(name), value=str(args[name])[:40])
+            raise _no_number(name, args[name])
 
 
 def length_of(flag: str, value: object) -> int:
@@ -61,8 +76,12 @@ def _number(args: Mapping[str, Any], name: str) -> float | None:
     if value is None:
         return None
     if isinstance(value, bool) or not isinstance(value, (int, float)):
-        raise UsageError("error.serve-number", flag=_flag(name), value=str(value)[:40])
+        raise _no_number(name, value)
     return float(value)
+
+
+def _no_number(name: str, value: object) -> UsageError:
+    return UsageError("error.serve-number", flag=_flag(name), value=str(value)[:40], example=_EXAMPLES.get(name, "1"))
 
 
 def _flag(name: str) -> str:

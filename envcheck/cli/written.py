@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 
-from envcheck.errors import EnvcheckError, UsageError
+from envcheck.errors import UsageError, cannot_write
 from envcheck.render.files import HEAD_BYTES, LARGEST_BYTES, NAMES, PlanFile, is_edited, is_ours
 
 
@@ -19,7 +19,7 @@ def write_files(folder: str, files: Sequence[PlanFile], *, force: bool = False) 
     except FileExistsError:
         raise UsageError("error.not-a-folder", path=folder) from None
     except OSError as error:
-        raise _cannot(folder, error) from None
+        raise cannot_write(folder, error) from None
     paths = [os.path.join(folder, file.name) for file in files]
     for path in paths:
         _refuse_foreign(path, force=force)
@@ -74,8 +74,4 @@ def _write(path: str, file: PlanFile) -> None:
     except OSError as error:
         if os.path.lexists(draft):
             os.unlink(draft)
-        raise _cannot(path, error) from None
-
-
-def _cannot(path: str, error: OSError) -> EnvcheckError:
-    return EnvcheckError("error.cannot-write", path=path, why=str(error.strerror))
+        raise cannot_write(path, error) from None

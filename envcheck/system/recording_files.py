@@ -10,7 +10,7 @@ from functools import partial
 
 import msgspec
 
-from envcheck.errors import EnvcheckError, InputError, UsageError
+from envcheck.errors import InputError, UsageError, cannot_write
 from envcheck.model.fact import Found
 from envcheck.system.recording import RecordingSystem
 from envcheck.system.recording_replay import Redacted, differences
@@ -40,7 +40,7 @@ def write(visit: RecordingSystem, folder: str, *, force: bool = False) -> Record
     try:
         target = os.path.abspath(folder)
     except OSError as error:  # the folder we were started in is gone
-        raise EnvcheckError("error.cannot-write", path=folder, why=str(error.strerror)) from None
+        raise cannot_write(folder, error) from None
     _refuse(target, folder, force)
     redactor = Redactor()
     _learn(visit, redactor)
@@ -54,7 +54,7 @@ def write(visit: RecordingSystem, folder: str, *, force: bool = False) -> Record
         _put_in_place(draft, target)
     except OSError as error:
         shutil.rmtree(draft, ignore_errors=True)
-        raise EnvcheckError("error.cannot-write", path=folder, why=str(error.strerror)) from None
+        raise cannot_write(folder, error) from None
     except BaseException:
         shutil.rmtree(draft, ignore_errors=True)
         raise
@@ -78,7 +78,7 @@ def _refuse(target: str, folder: str, force: bool) -> None:
     try:
         names = set(os.listdir(target))
     except OSError as error:
-        raise EnvcheckError("error.cannot-write", path=folder, why=str(error.strerror)) from None
+        raise cannot_write(folder, error) from None
     if names and not _is_recording(target, names):
         raise UsageError("error.record-foreign", folder=folder)
     if names and not force:

@@ -30,7 +30,7 @@ def test_a_record_as_json(envcheck: Run, log: str) -> None:
     assert status == 0
     assert answer["schema"] == "envcheck.learned/1"
     (run,) = answer["runs"]
-    assert (run["log"], run["vllm"], run["gpu"], run["outcome"]) == ("server.log", "0.19.0", "H100", "starts")
+    assert (run["log"], run["vllm"], run["gpu"], run["outcome"]) == ("server.log", "0.19.0", "NVIDIA H100", "starts")
     assert run["memory"]["kv_gib"] == 58.11
     assert "gpu" not in run["missing"]
     assert "total_gib" in run["missing"]

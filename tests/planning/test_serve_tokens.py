@@ -104,7 +104,7 @@ def test_the_context_is_the_planned_one_before_the_models_own() -> None:
 def test_every_sentence_is_said_somewhere(lang: Lang) -> None:
     catalogue, seen = Catalogue(lang), set()
     for vllm in ("0.4.0", "0.10.2", "0.33.0"):
-        for prompt, output in ((3000, 1000), (3900, 1000), (9000, 1000), (3000, None), (None, 1000), (None, 9000)):
+        for prompt, output in ((3000, 1000), (3900, 1000), (9000, 1000), (3000, None), (None, 1000), (None, 9000), (1, 9000)):
             for note in budget(vllm, 4096, prompt, output).notes:
                 assert "{" not in catalogue.text(note)
                 seen.add(note.key)

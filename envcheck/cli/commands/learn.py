@@ -10,9 +10,10 @@ import click
 from envcheck.cli.asked import Common
 from envcheck.cli.options import common, said
 from envcheck.cli.output import json_out, schema_out, to_stderr, to_stdout
-from envcheck.errors import CannotTellError, EnvcheckError, ExitCode, UsageError
+from envcheck.errors import CannotTellError, ExitCode, UsageError, cannot_write
 
 if TYPE_CHECKING:
+    from envcheck.matrix.load import Matrix
     from envcheck.model.learned import Learned, LearnedRun
     from envcheck.model.loglines import LogLinesFile
     from envcheck.readers.startup_log import StartupLog
@@ -37,7 +38,8 @@ def command(asked: Common, logs: tuple[str, ...], gpu: str | None, model: str | 
         raise UsageError("error.learn-no-log")
     from envcheck.cli.world import load_matrix
 
-    facts = load_matrix(asked).log_lines
+    matrix = load_matrix(asked)
+    facts, gpu = matrix.log_lines, _card(gpu, matrix) if gpu else None
     runs: list[LearnedRun] = []
     unread: list[str] = []
     for name in logs:
@@ -54,6 +56,17 @@ def command(asked: Common, logs: tuple[str, ...], gpu: str | None, model: str | 
 
         to_stdout(learned_text(learned, asked.catalogue, asked.paint, verbose=asked.verbose))
     return int(ExitCode.UNKNOWN if unread or not runs else ExitCode.READY)
+
+
+def _card(text: str, matrix: Matrix) -> str:
+    """The GPU by its name, as `envcheck size` takes it; each record is of one. Raises UsageError for one that is not known."""
+    from envcheck.cli.cards import host_of_cards
+    from envcheck.model.host import known
+
+    names = [gpu.name if isinstance(gpu.name, str) else text[:100] for gpu in known(host_of_cards(text, matrix).gpus) or ()]
+    if len(names) != 1:
+        raise UsageError("error.learn-one-gpu", text=text[:100], name=names[0] if names else text[:100])
+    return names[0]
 
 
 def _completed(run: LearnedRun, gpu: str | None, model: str | None) -> LearnedRun:
@@ -119,4 +132,4 @@ def _replace(target: str, content: bytes) -> None:
     except OSError as error:
         if os.path.lexists(draft):
             os.unlink(draft)
-        raise EnvcheckError("error.cannot-write", path=target, why=str(error.strerror)) from None
+        raise cannot_write(target, error) from None

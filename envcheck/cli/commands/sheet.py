@@ -7,7 +7,7 @@ import click
 from envcheck.cli.asked import Common
 from envcheck.cli.options import common, said
 from envcheck.cli.output import json_out, schema_out, to_stdout
-from envcheck.errors import EnvcheckError, ExitCode
+from envcheck.errors import ExitCode, cannot_write
 
 
 @click.command("sheet")
@@ -50,4 +50,4 @@ def _write(text: str, path: str) -> None:
         with open(path, "w", encoding="utf-8") as file:
             file.write(text)
     except OSError as error:
-        raise EnvcheckError("error.cannot-write", path=path, why=str(error.strerror)) from None
+        raise cannot_write(path, error) from None

@@ -46,7 +46,7 @@ def _fit(wanted: Tokens, left: int | None, told: dict[str, Param]) -> Iterator[T
     elif wanted.output is None:
         key = "prompt-alone"
     else:
-        key = "fits" if wanted.output <= left else "shortened"
+        key = "fits" if wanted.output <= left else "shortened" if told["longest"] else "shortened-never"
     yield Text(f"tokens.{key}", told)
     yield Text("tokens.template")
 
