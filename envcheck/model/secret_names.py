@@ -6,6 +6,7 @@ vLLM reads the two that it has from variables too: VLLM_API_KEY (its own), HF_TO
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
 
 VARIABLES = {"api_key": "VLLM_API_KEY", "hf_token": "HF_TOKEN"}
@@ -26,7 +27,11 @@ def variable_of(key: str) -> str | None:
 
 def is_secret_argument(key: str) -> bool:
     """Whether an argument's name (any spelling, dotted too) says that its value is a secret; a beginning or a slip of one counts."""
-    name = _normal(key)
+    return _is_secret(_normal(key))
+
+
+@lru_cache(maxsize=1024)
+def _is_secret(name: str) -> bool:
     words = name.rpartition(".")[2].split("_")
     if any(_means(name, known) for known in VARIABLES):
         return True

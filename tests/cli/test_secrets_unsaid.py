@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from envcheck.cli.main import main
 from envcheck.cli.serve_args import parse_serve_args
@@ -49,6 +52,40 @@ def test_secrets_are_told_by_name() -> None:
 def test_of_all_recorded_arguments_these_hold_a_secret() -> None:
     """`--allow-credentials` is a switch; it is named like one and holds nothing."""
     assert [name for name in NAMES if is_secret_argument(name)] == ["--allow-credentials", "--api-key", "--hf-token"]
+
+
+RECORDED = {name for flag in MATRIX.flags.file.flags for name in (flag.name, *flag.short)}
+BEGUN = [name[:end] for name in ("--api-key", "--hf-token") for end in range(4, len(name) + 1)]
+
+
+@pytest.mark.parametrize("word", [name for name in BEGUN if name == "--api-key" or name not in RECORDED])
+def test_a_beginning_of_a_name_hides_its_value_too(word: str) -> None:
+    """Parsers take the beginning of a name for the whole one."""
+    for spelling in (word, word.upper(), word.replace("-", "_").replace("__", "--", 1)):
+        with suppress(UsageError):
+            assert VALUE not in repr(parse_serve_args([spelling, VALUE], (), lambda: MATRIX.flags))
+
+
+@given(
+    st.sampled_from(sorted(RECORDED)),
+    st.sampled_from(["--api-key", "--hf-token", "--hf_token", "--HF-Token"]),
+    st.booleans(),
+    st.booleans(),
+)
+def test_beside_any_other_argument_it_stays_hidden(other: str, secret: str, joined: bool, first: bool) -> None:
+    told = [f"{secret}={VALUE}"] if joined else [secret, VALUE]
+    try:
+        kept = repr(parse_serve_args([*told, other, "1"] if first else [other, "1", *told], (), lambda: MATRIX.flags))
+    except UsageError as error:
+        kept = repr(error.text)
+    assert VALUE not in kept
+
+
+@pytest.mark.parametrize("name", sorted(RECORDED))
+def test_other_arguments_keep_their_value(name: str) -> None:
+    if not is_secret_argument(name):
+        assert hidden(name, "a-value/of.it") == "a-value/of.it"
+        assert hidden(name, 5) == 5
 
 
 def test_each_has_its_variable() -> None:
