@@ -87,3 +87,19 @@ def test_defaults_say_what_they_rest_on(envcheck: Run) -> None:
     assert "VLLM_MEMORY_PROFILER_ESTIMATE_CUDAGRAPHS=0" in found["cudagraphs_in_budget"]["why"]
     assert found["free_memory_check"]["first"] == "0.9.1"
     assert found["gpu_memory_utilization"]["first"] == "0.20.0"
+
+
+def test_the_command_line_names_the_model_and_unknown_defaults_as_such(envcheck: Run, tmp_path: Path) -> None:
+    host = tmp_path / "host.json"
+    host.write_text('{"schema": "envcheck.host/1"}', encoding="utf-8")
+    text = envcheck("upgrade", "--from", "0.6.3", "--to", "0.33.0", "--host", str(host), *MODEL, "--", "--max-num-seqs", "4")[1]
+    assert f"vllm serve {MODEL[1]}" in text
+    assert "MODEL" not in text
+    assert "max_num_batched_tokens: 2048 -> not known" in text or "max_num_batched_tokens: 512 -> not known" in text
+
+
+def test_a_word_of_the_old_release_is_said_by_that_of_the_new_one(envcheck: Run) -> None:
+    words = ("--from", "0.33.0", "--to", "0.19.1", "--gpu", "NVIDIA A10", "--", "--disable-prefix-caching")
+    document = upgrade(envcheck, *words)
+    assert document["command"] == ["--no-enable-prefix-caching"]
+    assert any("`--disable-prefix-caching`" in note for note in document["notes"])

@@ -15,6 +15,7 @@ from envcheck.model.budget import SizeResult
 from envcheck.model.request import Request
 from envcheck.planning.upgrade import Upgrade, upgrade
 from envcheck.planning.upgrade_memory import memory_change
+from envcheck.sizing.inputs import Card
 
 
 def _upgrade(old: str, new: str, gpu: str = "NVIDIA A10", args: dict[str, Any] | None = None) -> Upgrade:
@@ -312,3 +313,42 @@ def test_memory_of_changed_defaults() -> None:
 def test_the_driver_is_named_as_nvidia_does() -> None:
     changes = {change.what: (change.before, change.after) for change in _upgrade("0.10.2", "0.20.0").stack}
     assert changes["driver-floor"] == ("525.60.13", "580")
+
+
+def test_between_a_release_and_itself_nothing_is_to_do_even_on_an_unknown_gpu() -> None:
+    matrix = load()
+    release = matrix.release("0.19.1")
+    assert release is not None
+    found = upgrade(matrix, release, release, Card(), {"max_num_seqs": 8})
+    assert (found.steps, found.defaults, found.lost, found.stack) == ((), (), (), ())
+    assert found.command == ("--max-num-seqs", "8")
+
+
+def test_a_default_that_could_not_be_told_is_not_one_that_is_missing() -> None:
+    """Without a GPU the tiers of 0.8.5 and later depend on memory that nobody knows; 0.6.3 has one number for all."""
+    matrix = load()
+    before, after = matrix.release("0.6.3"), matrix.release("0.33.0")
+    assert before is not None
+    assert after is not None
+    changes = {change.what: change for change in upgrade(matrix, before, after, Card(), {}).defaults}
+    assert changes["max_num_seqs"].untold == ("after",)
+    assert changes["max_num_seqs"].before == "256"
+    assert changes["async_scheduling"].before is None  # the release has it not
+    assert changes["async_scheduling"].untold == ()
+
+
+def test_the_free_memory_is_named_only_where_the_target_looks_at_it() -> None:
+    assert "gpu-memory-utilization-unchecked" in _steps(_upgrade("0.33.0", "0.6.3"))
+    assert "gpu-memory-utilization" in _steps(_upgrade("0.19.1", "0.33.0"))
+
+
+def test_what_is_off_by_itself_is_not_said_to_stay_on() -> None:
+    found = _upgrade("0.33.0", "0.6.3", args={"enable_prefix_caching": False})
+    assert [note.key for note in found.notes] == ["upgrade.off-by-itself"]
+    assert found.command == ()
+
+
+def test_a_secret_is_in_no_command() -> None:
+    found = _upgrade("0.19.1", "0.33.0", args={"api_key": "***", "hf_token": "***", "max_num_seqs": 4})
+    assert found.command == ("--max-num-seqs", "4")
+    assert [note.params["variable"] for note in found.notes] == ["VLLM_API_KEY", "HF_TOKEN"]
