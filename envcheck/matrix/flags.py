@@ -135,7 +135,7 @@ class Flags:
         form = self.form(flag, version)
         if form is None or not (form.off or form.disable) or not has(flag, version):
             return None
-        return "--disable-" + flag.name.removeprefix("--enable-") if form.disable else "--no-" + flag.name[2:]
+        return "--no-" + flag.name[2:] if form.off else "--disable-" + flag.name.removeprefix("--enable-")
 
     def of_dest(self, dest: str, version: Version) -> ServeFlag | None:
         """The argument of a release that sets a field such as `max_model_len`; the one named like the field before others."""

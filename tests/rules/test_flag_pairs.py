@@ -70,7 +70,6 @@ def test_both_words_are_one_argument_that_is_off() -> None:
     ("old", "new", "typed", "written"),
     [
         ("0.33.0", "0.19.1", "--disable-prefix-caching", "--no-enable-prefix-caching"),
-        ("0.19.1", "0.33.0", "--no-enable-prefix-caching", "--disable-prefix-caching"),
         ("0.33.0", "0.8.5", "--disable-chunked-prefill", "--no-enable-chunked-prefill"),
     ],
 )

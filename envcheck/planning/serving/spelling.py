@@ -183,7 +183,8 @@ def _switch(form: FlagForm | None, vllm: str, name: str, one: Wanted) -> Setting
     if one.value:
         return Setting(name, None, one.why)
     if form is not None and (form.off or form.disable):
-        return Setting("--disable-" + name.removeprefix("--enable-") if form.disable else "--no-" + name[2:], None, one.why)
+        # `--no-x` is what every release with either takes.
+        return Setting("--no-" + name[2:] if form.off else "--disable-" + name.removeprefix("--enable-"), None, one.why)
     return None if form is None or form.default is False else Text("serve.note.argument-off", {"flag": name, "vllm": vllm})
 
 
