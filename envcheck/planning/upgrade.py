@@ -16,6 +16,7 @@ from envcheck.model.text import Text
 from envcheck.planning.effective import Value, values
 from envcheck.planning.fallback import engine_with
 from envcheck.planning.migration import Move, headline, steps
+from envcheck.planning.other_words import other_words
 from envcheck.planning.serving.spelling import Wanted, spell
 from envcheck.sizing.inputs import Card
 from envcheck.sizing.release import MemoryTable
@@ -152,22 +153,7 @@ def _of_default(note: Text, move: Move) -> Text:
 
 def said_otherwise(matrix: Matrix, new: Release, found: Upgrade, typed: Iterable[str]) -> Upgrade:
     """The difference with a note for each word of a command line, `typed`, that the new one says by another word."""
-    return msgspec.structs.replace(found, notes=(*found.notes, *_negated(matrix.flags, new, typed, found.command)))
-
-
-def _negated(flags: Flags, new: Release, typed: Iterable[str], command: tuple[str, ...]) -> Iterator[Text]:
-    """`--no-x` and `--disable-x` as typed that the command says by another word, or not at all."""
-    for word in dict.fromkeys(typed):
-        name = word.replace("_", "-")[:80]
-        flag = flags.negated(name) if name.startswith(("--no-", "--disable-")) else None
-        if flag is None or name in command or not has(flag, new.version):
-            continue
-        other, form = flags.off_name(flag, new.version), flags.form(flag, new.version)
-        if other is not None and other in command:
-            key = "serve.note.argument-listed" if flags.negates(name, flag, new.version) else "serve.note.argument-replaced"
-            yield Text(key, {"flag": name, "vllm": new.raw, "instead": other})
-        elif form is None or form.default is False:
-            yield Text("upgrade.off-untold" if form is None else "upgrade.off-by-itself", {"flag": name, "vllm": new.raw})
+    return msgspec.structs.replace(found, notes=(*found.notes, *other_words(matrix.flags, new, typed, found.command)))
 
 
 def _secret(secret: list[tuple[str, str | None]]) -> Iterator[Text]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import json
 from pathlib import Path
 from typing import Protocol
 
@@ -73,3 +74,13 @@ def test_a_record_is_of_one_known_gpu(envcheck: Run, tmp_path: Path, gpu: str, s
     status, _, err = envcheck("learn", str(log), "--gpu", gpu)
     assert status == ExitCode.USAGE
     assert said in err
+
+
+def test_a_plan_says_what_the_release_calls_otherwise(envcheck: Run) -> None:
+    host = str(Path(__file__).parents[1] / "hosts" / "azure-ubuntu2204-h100mig-ready")
+    words = ("plan", "--offline", "--host", host, "--model", MODEL, "--json", "--vllm")
+    for vllm in ("0.19.1", "0.33.0"):
+        _, out, _ = envcheck(*words, vllm, "--", "--disable-prefix-caching")
+        document = json.loads(out)
+        assert "--no-enable-prefix-caching" in [setting["flag"] for setting in document["serve"]["settings"]]
+        assert sum("`--disable-prefix-caching`" in note for note in document["notes"]) == 1

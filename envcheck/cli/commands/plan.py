@@ -13,6 +13,7 @@ from envcheck.cli.wishes import Wishes, wishes
 from envcheck.errors import ExitCode, UsageError
 
 if TYPE_CHECKING:
+    from envcheck.matrix.load import Matrix
     from envcheck.model.plan import Plan
     from envcheck.model.report import CheckReport
 
@@ -61,13 +62,28 @@ def command(
     report = answer(load_host(asked, matrix), matrix, request, asked, ways=True, tokens=tokens)
     if report.plan is None:
         return int(ExitCode.UNKNOWN)
+    report, plan = _with_words(report, report.plan, matrix, serve_words)
     if folder:
-        _write(report, report.plan, f"./{folder}" if folder.startswith("-") else folder, asked, force=force)
+        _write(report, plan, f"./{folder}" if folder.startswith("-") else folder, asked, force=force)
     else:
-        _show(report, report.plan, asked)
+        _show(report, plan, asked)
     from envcheck.cli.exits import of_plan
 
     return of_plan(report)
+
+
+def _with_words(report: CheckReport, plan: Plan, matrix: Matrix, typed: tuple[str, ...]) -> tuple[CheckReport, Plan]:
+    """The plan with a note for each word that switches something off and that the release calls otherwise."""
+    release = matrix.release((plan.stack.vllm if plan.stack else report.vllm) or "")
+    if plan.serve is None or release is None or not any(word.startswith(("--no-", "--no_", "--disable")) for word in typed):
+        return report, plan
+    from msgspec.structs import replace
+
+    from envcheck.planning.other_words import other_words
+
+    notes = other_words(matrix.flags, release, typed, [word for setting in plan.serve.settings for word in setting.words])
+    plan = replace(plan, notes=(*plan.notes, *notes))
+    return replace(report, plan=plan), plan
 
 
 def _show(report: CheckReport, plan: Plan, asked: Common) -> None:
