@@ -30,8 +30,8 @@ def _inside(value: Any, depth: int) -> Any:
     """Text, also inside lists and objects, without keys that are told by form or by the word before them."""
     if isinstance(value, str):
         return _text(value)
-    if depth > _DEEPEST:
-        return value
+    if depth > _DEEPEST and isinstance(value, (list, dict)):  # not looked through, so not shown
+        return HIDDEN
     if isinstance(value, list):
         return [_inside(each, depth + 1) for each in value]
     if isinstance(value, dict):

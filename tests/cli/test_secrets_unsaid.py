@@ -112,6 +112,10 @@ def test_a_key_is_told_by_its_form_and_inside_json() -> None:
     assert hidden("hf_overrides", '{"token": "x1", "rope_theta": 5}') == '{"token": "***", "rope_theta": 5}'
     assert hidden("kv_transfer_config", {"auth": {"api_key": "x1"}, "max_tokens": 7}) == {"auth": {"api_key": "***"}, "max_tokens": 7}
     assert hidden("hf_overrides", '{"max_position_embeddings": 9}') == '{"max_position_embeddings": 9}'
+    deep: Any = {"token": "x1"}
+    for _ in range(40):
+        deep = [deep]
+    assert "x1" not in repr(hidden("hf_overrides", deep))
     assert without_values({"api_key": ["a", "b"], "port": 8000}) == {"api_key": "***", "port": 8000}
 
 
