@@ -10,6 +10,8 @@ from envcheck.matrix.flags import FlagForm, ServeFlag
 from envcheck.matrix.load import load
 
 Options = dict[str, dict[str, Any]]
+# The parser takes any word of these, and the configuration refuses what is not of its type.
+CHECKED_LATER = frozenset({"--kv-cache-dtype"})
 UNREADABLE = ("<", "==SUPPRESS==")
 
 
@@ -49,12 +51,15 @@ def _shape(name: str, flag: ServeFlag, form: FlagForm, options: Options) -> list
     several = said["nargs"] in ("+", "*") or (isinstance(said["nargs"], int) and said["nargs"] > 1)
     # Of a pair that switches one field, the matrix keeps the name that older releases gave it.
     fields = {flag.dest, flag.dest.replace("disable_", "enable_", 1)} if name.startswith("--disable-") else {flag.dest}
+    later = name in CHECKED_LATER and said["choices"] is None
     told = [
         _fault("sets", True, said["dest"] in fields),
         _fault("switch", form.switch, said["nargs"] == 0),
         _fault("several", form.several, several),
         _fault("off", True, off) if form.off else None,
-        _fault("choices", _set(form.choices), _set(said["choices"])) if form.choices is not None or form.basis == "artefact" else None,
+        _fault("choices", _set(form.choices), _set(said["choices"]))
+        if not later and (form.choices is not None or form.basis == "artefact")
+        else None,
         _fault("default", form.default, _default(said)) if form.default_known and _default(said) is not ... else None,
     ]
     return [f"{name}: {fault}" for fault in told if fault]
