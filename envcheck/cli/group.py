@@ -18,7 +18,7 @@ COMMANDS = {
     "learn": ("learn", "Measured records of memory, out of start-up logs."),
     "diagnose": ("diagnose", "A failing log: what happened first, and what to do."),
     "explain": ("explain", "One finding code in full."),
-    "matrix": ("matrix", "The compatibility facts: validate."),
+    "matrix": ("matrix", "The compatibility facts: show, validate."),
     "batch": ("batch", "Many questions: one JSON object a line in, one out."),
 }
 _OF_THE_GROUP = frozenset({"--help", "-h", "--version"})
