@@ -82,7 +82,7 @@ class Index:
         for word in self._by_word.keys() & set(_WORD.findall(line)):
             for one in self._by_word[word]:
                 values = one.template.match(line)
-                if values is not None:
+                if values is not None and not any(text in line for text in one.signature.unless):
                     yield Fit(one.signature, one.template.weight, values)
 
 

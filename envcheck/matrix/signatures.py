@@ -27,6 +27,7 @@ class Signature(Record, frozen=True, kw_only=True):
     `code` = the finding. `lines` = templates, any of which a line may hold: literal text with holes, `{name:int}`, `{name:num}`,
     `{name:word}`, `{name:text}`, and `{}` for what does not matter. `before` = plain texts, one of which stands in the 16 KiB before the
     line, a frame of its traceback for instance; where it does, the signature comes before those that ask for nothing.
+    `unless` = plain texts, none of which stands in the line: what names the library itself, for instance, tells more.
     `role`: a cause; a symptom, which counts where no cause is found; a wrapper, which only says that something failed elsewhere.
     `warns` = a line that was logged as information or as a warning counts as well. `releases` = those that print it ("" = not bound).
     `others` = codes that the same line can stand for, by what is known of the host: see the rule that decides.
@@ -39,6 +40,7 @@ class Signature(Record, frozen=True, kw_only=True):
     role: Role = "cause"
     lines: list[str]
     before: list[str] = []
+    unless: list[str] = []
     warns: bool = False
     releases: str = ""
     others: list[str] = []
