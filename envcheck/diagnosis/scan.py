@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Iterable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator
 
 import msgspec
 
@@ -44,10 +44,10 @@ class Scan(msgspec.Struct):
 
 
 class Scanner:
-    """Feeds on blocks of bytes that may end anywhere."""
+    """Feeds on blocks of bytes that may end anywhere; what is kept of a line went through `hide`."""
 
-    def __init__(self, index: Index) -> None:
-        self._index = index
+    def __init__(self, index: Index, hide: Callable[[str], str] = str) -> None:
+        self._index, self._hide = index, hide
         self._seen: dict[str, int] = {}
         self._rest = b""
         self._before = b""
@@ -116,7 +116,7 @@ class Scanner:
         elif level in ("ERROR", "CRITICAL", "FATAL") or (level is None and _EXCEPTION.search(line)):
             self.scan.failed = True
             if len(self.scan.telling) < _TELLING:
-                self.scan.telling.append((number, line))
+                self.scan.telling.append((number, self._hide(line)))
 
     def _keep(self, fits: list[Fit], line: str, number: int, data: bytes, start: int) -> None:
         before: bytes | None = None
@@ -135,16 +135,17 @@ class Scanner:
         name = best[2].signature.id
         self._seen[name] = self._seen.get(name, 0) + 1
         if self._seen[name] <= _MOST_OF_ONE and len(self.scan.hits) < _MOST_HITS:
-            self.scan.hits.append(Hit(number, line, best[2], best[0]))
+            values = {name: self._hide(value) if isinstance(value, str) else value for name, value in best[2].values.items()}
+            self.scan.hits.append(Hit(number, self._hide(line), msgspec.structs.replace(best[2], values=values), best[0]))
 
 
 def _quietly(head: bytes) -> bool:
     return b"INFO " in head or b"WARNING " in head or b"DEBUG " in head
 
 
-def scanned(blocks: Iterable[bytes], index: Index) -> Scan:
+def scanned(blocks: Iterable[bytes], index: Index, hide: Callable[[str], str] = str) -> Scan:
     """A whole log."""
-    scanner = Scanner(index)
+    scanner = Scanner(index, hide)
     for block in blocks:
         scanner.feed(block)
     return scanner.close()

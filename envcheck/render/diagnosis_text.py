@@ -71,7 +71,7 @@ def diagnosis_markdown(found: Diagnosis, catalogue: Catalogue) -> str:
     lines: list[str] = []
     for finding, seen in zip(found.findings, found.seen, strict=True):
         lines += [f"**{_inert(catalogue.title(finding.code))}** (`{finding.code}`)", "", _inert(catalogue.text(finding.detail)), ""]
-        lines += _fenced(f"{seen.number}: {clean(seen.text)}")
+        lines += _fenced(f"{seen.number}: {_nobodys(clean(seen.text))}")
         for remedy in finding.remedies:
             lines += [f"- {_inert(catalogue.text(remedy.note))}"]
             lines += [line for command in remedy.commands for line in _fenced(clean(command))]
@@ -81,7 +81,14 @@ def diagnosis_markdown(found: Diagnosis, catalogue: Catalogue) -> str:
 
 def _plain_markdown(found: Diagnosis, catalogue: Catalogue) -> str:
     said = catalogue.say(f"diagnose.{found.status}", lines=found.lines)
-    return "\n".join([_inert(said), "", *_fenced(*(f"{seen.number}: {clean(seen.text)}" for seen in found.telling))]) + "\n"
+    return "\n".join([_inert(said), "", *_fenced(*(f"{seen.number}: {_nobodys(clean(seen.text))}" for seen in found.telling))]) + "\n"
+
+
+def _nobodys(line: str) -> str:
+    """The line without the names of people in its paths."""
+    from re import sub  # noqa: PLC0415  # only for markdown
+
+    return sub(r"/(home|Users)/[^/\s'\"]+", r"/\1/USER", line)
 
 
 def _fenced(*lines: str) -> list[str]:

@@ -8,6 +8,11 @@ HIDDEN = "***"
 _SECRET = ("KEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "PASSPHRASE", "CREDENTIAL", "WEBHOOK", "_AUTH_CONFIG")
 _SECRET_ENDS = ("_PWD", "_PASS", "_PAT", "_AK", "_SK", "_SAS", "_DSN")  # `PWD` and `OLDPWD` are folders
 _OPTION = r"(?i)((?<!-)--[a-z-]{0,60}(?:api-key|token|secret|password)[= ]\s*)[^\s-]\S*"
+_NAMED = ("key", "token", "secret", "passw", "authorization")
+_ASSIGNED = (
+    r"(?i)(\b\w{0,40}(?:api_?key|secret_?key|access_?key|auth_?token|hf_token|secret|password|passwd|authorization)['\"]?\s{0,3}[:=]\s{0,3}"
+    r"(?:\[?['\"]|Bearer\s+)?)(?!None\b|null\b|\*)[^\s'\",)\]}]{4,}"
+)
 _SECRET_NAMES = ("AUTH", "PASS")
 _COUNTS = ("_TOKENS", "_TOKENS_")  # `…_MAX_TOKENS` and `…_TOKENS_PER_…` are numbers, no secrets
 _LONGEST = 2000  # characters shown of a value
@@ -24,6 +29,13 @@ def redacted(name: str, value: str) -> str:
     from envcheck.system.token_forms import known_tokens
 
     return known_tokens(shown)
+
+
+def redacted_line(line: str) -> str:
+    """A line of somebody's log as it may be shown: no keys, no passwords, nothing behind a name that says that it is one."""
+    if any(word in line.lower() for word in _NAMED):
+        line = re.sub(_ASSIGNED, rf"\1{HIDDEN}", line)
+    return redacted("", line)
 
 
 def hides(name: str, value: str) -> bool:

@@ -165,3 +165,30 @@ def test_an_empty_log_is_called_so(envcheck: Run, tmp_path: Path) -> None:
     status, out, _ = envcheck("diagnose", written(tmp_path / "log", ""))
     assert status == 0
     assert "empty" in out
+
+
+@pytest.mark.parametrize(
+    "secret",
+    [
+        "--api-key sk-abcdefghijklmnopqrstuv",
+        "api_key=['correct-horse-battery']",
+        "HF_TOKEN=hf_abcdefghijklmnopqrstuvwx",
+        "Authorization: Bearer abcdefghijklmnop",
+        "https://user:hunter22222@mirror.example.com/simple",
+        "{'password': 'hunter22222'}",
+    ],
+)
+@pytest.mark.parametrize("form", ["text", "json", "markdown"])
+def test_no_form_of_answer_shows_a_secret(envcheck: Run, tmp_path: Path, secret: str, form: str) -> None:
+    hidden = ("sk-abcdef", "correct-horse", "hf_abcdef", "abcdefghijklmnop", "hunter2")
+    for line in (CAUSE.rstrip("\n") + " " + secret, f"flurble.FlurbleError: {secret}"):
+        _, out, _ = envcheck("diagnose", "--format", form, written(tmp_path / "log", line + "\n"))
+        assert not any(word in out for word in hidden), out
+        assert "***" in out.replace("\\*", "*")
+
+
+def test_markdown_names_nobody(envcheck: Run, tmp_path: Path) -> None:
+    line = "ImportError: /home/maria/env/lib/python3.12/site-packages/vllm/_C.abi3.so: undefined symbol: _ZN3c10\n"
+    out = envcheck("diagnose", "--format", "markdown", written(tmp_path / "log", line))[1]
+    assert "maria" not in out
+    assert "/home/USER/env" in out

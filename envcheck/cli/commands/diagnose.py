@@ -67,8 +67,9 @@ def _diagnosed(names: tuple[str, ...], matrix: Matrix) -> Diagnosis:
     from envcheck.diagnosis.index import index_of
     from envcheck.diagnosis.scan import Scanner
     from envcheck.readers.log_stream import log_chunks
+    from envcheck.system.secret_values import redacted_line
 
-    scanner, starts = Scanner(index_of(matrix)), list[tuple[int, str]]()
+    scanner, starts = Scanner(index_of(matrix), redacted_line), list[tuple[int, str]]()
     with ExitStack() as files:
         for name in names:
             starts.append((scanner.scan.lines, name))
@@ -111,10 +112,11 @@ def _follow(asked: Common, logs: tuple[str, ...], matrix: Matrix) -> int:
     from envcheck.diagnosis.causes import diagnosis_of
     from envcheck.diagnosis.index import index_of
     from envcheck.diagnosis.scan import Scanner
+    from envcheck.system.secret_values import redacted_line
 
     if len(logs) > 1:
         raise UsageError("error.follow-one")
-    scanner, said = Scanner(index_of(matrix)), set[str]()
+    scanner, said = Scanner(index_of(matrix), redacted_line), set[str]()
     with ExitStack() as files:
         for block in _growing((logs or ("-",))[0], files):
             scanner.feed(block)
