@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 _ABOUT_SERVING = (
     *("parallel-size-invalid", "flag-value-invalid", "flag-not-in-release", "fp8-unsupported-gpu", "quantization-unsupported-gpu"),
     *("gpu-too-old", "gpu-arch-not-in-vllm-build", "gpu-arch-not-in-torch-build", "model-unsupported-by-release"),
+    *("context-length-over-model", "bf16-unsupported-gpu", "python-module-missing"),
 )
 _REFUSED = ("fp8-unsupported-gpu", "flag-value-invalid", "flag-not-in-release", "parallel-size-invalid")
 _JUDGED = {"tensor_parallel_size", "skip_mm_profiling", "mm_processor_kwargs"}  # levers that not every release or model takes

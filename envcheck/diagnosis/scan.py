@@ -121,7 +121,8 @@ class Scanner:
     def _keep(self, fits: list[Fit], line: str, number: int, data: bytes, start: int) -> None:
         before: bytes | None = None
         best: tuple[bool, int, Fit] | None = None
-        for fit in fits:
+        # Of equals the one that captures more, then the one whose name comes first: the order of the fits is no order.
+        for fit in sorted(fits, key=lambda fit: (-len(fit.values), fit.signature.id)):
             if fit.signature.before:
                 if before is None:
                     before = data[max(0, start - _WINDOW) : start] if start >= _WINDOW else (self._before + data[:start])[-_WINDOW:]

@@ -31,7 +31,10 @@ def size_text(
 ) -> str:
     """The memory budget of one GPU; `subject` names the model and its GPU, `around` what else to know; `brief` stops there."""
     page = Page(catalogue, paint)
-    page.say(f"size.{size.verdict}", role=_ROLE[size.verdict], subject=subject)
+    if around is not None and around.findings and size.verdict in ("fits", "tight"):
+        page.say("size.fits-refused", role="bad", subject=subject)
+    else:
+        page.say(f"size.{size.verdict}", role=_ROLE[size.verdict], subject=subject)
     if around is not None:
         from envcheck.render.size_around import write_blocks, write_processes, write_starts  # noqa: PLC0415  # a plan has nothing of it
 

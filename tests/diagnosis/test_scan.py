@@ -183,3 +183,13 @@ def test_the_middle_of_a_long_log_is_looked_at_for_the_plainest_words_and_its_en
         assert [hit.fit.signature.id for hit in ends.hits] == ["symbol", "port"]
         assert [hit.number for hit in ends.hits] == [120_001, 120_102]
         assert ends.lines == 120_102
+
+
+def test_of_equal_fits_the_same_one_wins_in_any_order() -> None:
+    line = "x.so: undefined symbol: foo\n"
+    twins = [
+        signature("b-twin", "nccl-mismatch", "undefined symbol: {symbol:word}"),
+        signature("a-twin", "disk-full", "undefined symbol: {name:word}"),
+    ]
+    found = [scanned((line.encode(),), Index(order)).hits[0].fit.signature.id for order in (twins, twins[::-1])]
+    assert found == ["a-twin", "a-twin"]

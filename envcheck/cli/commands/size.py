@@ -129,7 +129,7 @@ def _size(asked: Common, request: Request, matrix: Matrix, host: HostReport, loa
     else:
         _print(asked, request, host, release.raw, result, around)
     unserved = load.stated and around.relief is not None and not around.relief.served
-    return int(ExitCode.BLOCKED) if unserved else of_size(result.verdict)
+    return int(ExitCode.BLOCKED) if unserved or around.findings else of_size(result.verdict)
 
 
 def _around(asked: Common, sized: Sized, result: SizeResult, typed: Typed) -> Around:
