@@ -12,9 +12,9 @@ _NOT_FIRST = frozenset("，。、；：？！）】》”’%…,.;:?!)]}")  # a
 
 def cells(text: str) -> int:
     """Terminal cells a text takes: one a character, two for a wide one, none for a combining one."""
-    if text.isascii():
+    if text.isascii() or all(char < "\u0300" or "\u2010" <= char <= "\u2027" for char in text):  # the letters and signs of English
         return len(text)
-    from unicodedata import combining, east_asian_width  # noqa: PLC0415 (plain ASCII, the usual case, needs no table)
+    from unicodedata import combining, east_asian_width  # noqa: PLC0415 (English, the usual case, needs no table)
 
     return sum(0 if combining(char) else 2 if east_asian_width(char) in "WF" else 1 for char in text)
 
