@@ -8,7 +8,6 @@ from collections.abc import Callable, Container, Iterable, Iterator
 import msgspec
 
 from envcheck.diagnosis.index import CORE, Fit, Index
-from envcheck.matrix.signatures import Signature
 
 _LONGEST = 4096  # bytes of a line that are looked at
 _WINDOW = 16 << 10  # bytes before a line in which its traceback stands
@@ -144,9 +143,9 @@ def _quietly(head: bytes) -> bool:
     return b"INFO " in head or b"WARNING " in head or b"DEBUG " in head
 
 
-def scanned(blocks: Iterable[bytes], index: Index, hide: Callable[[str], str] = str) -> Scan:
+def scanned(blocks: Iterable[bytes], index: Index) -> Scan:
     """A whole log."""
-    scanner = Scanner(index, hide)
+    scanner = Scanner(index)
     for block in blocks:
         scanner.feed(block)
     return scanner.close()
@@ -167,11 +166,6 @@ def level_of(line: str) -> str | None:
     if found is None or "NCCL WARN" in line:  # which is how NCCL says that it failed
         return None
     return {"WARN": "WARNING"}.get(found[1], found[1])
-
-
-def signature_of(hit: Hit) -> Signature:
-    """The signature that a line bears."""
-    return hit.fit.signature
 
 
 def _picked(data: bytes, words: Iterable[bytes]) -> Iterator[tuple[int, int]]:
